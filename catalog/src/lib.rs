@@ -1,0 +1,28 @@
+//! The nouns of the product, and nothing else.
+//!
+//! An [`Object`] is something a user created: a table, an insertable stream, a source or a streaming view. A
+//! [`Catalog`] is a value that holds them; it changes only by applying an [`Edit`], so that a planned statement can be
+//! logged first and applied second. Objects name what they read by [`ObjectId`], which is how drops are refused and
+//! start-up is ordered.
+//!
+//! Deliberately absent: SQL text other than the canonical `CREATE` text kept for display and restart, files, threads.
+
+mod catalog;
+mod dependency;
+mod edit;
+mod error;
+mod id;
+mod name;
+mod object;
+mod sql_type;
+
+pub use catalog::Catalog;
+pub use edit::Edit;
+pub use error::{Error, Result};
+pub use id::ObjectId;
+pub use name::{DEFAULT_SCHEMA, ObjectName};
+pub use object::{
+    Column, Object, ObjectKind, OptionEntry, Options, OutputMode, Source, StreamingView, Table, Trigger, ViewOptions,
+    Watermark, arrow_schema,
+};
+pub use sql_type::SqlType;

@@ -1,0 +1,163 @@
+//! What a user can create, fully resolved: no names are left to look up except an object's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use crate::{ObjectId, ObjectName, SqlType};
+
+/// A catalog object. Its `create_sql` is canonical: planning it again under the same id gives the same object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    pub id: ObjectId,
+    pub name: ObjectName,
+    pub columns: Vec<Column>,
+    pub kind: ObjectKind,
+    /// Objects that this one reads, without repeats.
+    pub reads: Vec<ObjectId>,
+    pub create_sql: String,
+}
+
+/// A column of a relation or source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub sql_type: SqlType,
+    pub nullable: bool,
+    /// SQL text of the `DEFAULT` expression.
+    pub default: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum ObjectKind {
+    Table(Table),
+    Source(Source),
+    View(StreamingView),
+}
+
+/// Rows inserted by SQL. `CREATE STREAM` makes one that is append-only.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub append_only: bool,
+    /// Made by `CREATE STREAM`, which only changes how it is listed.
+    pub stream: bool,
+    /// Positions of the primary key columns; empty without one.
+    pub primary_key: Vec<usize>,
+    pub watermark: Option<Watermark>,
+    /// `WITH` options of the table, in the order written.
+    pub options: Options,
+}
+
+/// A connection that brings rows in. The connector turns `options` into its own typed struct.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Value of the `connector` option.
+    pub connector: String,
+    /// All other options, in the order written.
+    pub options: Options,
+    pub watermark: Option<Watermark>,
+}
+
+/// A query kept up to date.
+#[derive(Debug, Clone)]
+pub struct StreamingView {
+    /// The SELECT, as written by the user.
+    pub query: String,
+    pub options: ViewOptions,
+    /// Stopped by the user; survives a restart.
+    pub paused: bool,
+}
+
+/// Event time of a relation: W = max(column) - delay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watermark {
+    /// Position of a `timestamp` or `timestamptz` column.
+    pub column: usize,
+    /// Microseconds, not negative.
+    pub delay_us: i64,
+    /// Rows further ahead of the processing time than this many microseconds do not move W; `None` = no guard.
+    pub max_future_us: Option<i64>,
+}
+
+impl Watermark {
+    /// One day: what `max_future` is when nothing is said.
+    pub const DEFAULT_MAX_FUTURE_US: i64 = 86_400_000_000;
+}
+
+/// What a view hands over to its relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutputMode {
+    /// The current result; changes are retractions and insertions.
+    #[default]
+    Update,
+    /// Only rows that are final.
+    Append,
+    /// The current result, with no state dropped by a watermark.
+    Complete,
+}
+
+/// When an epoch may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trigger {
+    /// As soon as the epoch before is committed and there is input.
+    #[default]
+    Default,
+    /// On multiples of the interval since 1970-01-01 00:00 UTC.
+    Every(Duration),
+}
+
+/// `WITH` options and clauses of a streaming view, parsed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ViewOptions {
+    pub output_mode: OutputMode,
+    pub trigger: Trigger,
+    /// `on_error = 'fail'`: a failing expression stops the query instead of setting its row aside.
+    pub fail_on_error: bool,
+    /// `query_name`: the name shown in `sys.queries` where it is not the view's own.
+    pub query_name: Option<String>,
+    /// Run one more epoch without input when the watermark moved.
+    pub no_data_epochs: bool,
+}
+
+/// A key and a value of a `WITH` list. Keys are normalised: lower case, words joined by `_`, except that `kafka.*` and
+/// `properties.*` keep their text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionEntry {
+    pub key: String,
+    pub value: String,
+    /// Byte offset of the key in the statement's text, for error messages.
+    pub position: Option<usize>,
+}
+
+pub type Options = Vec<OptionEntry>;
+
+impl Object {
+    /// The word for this kind of object in messages.
+    pub fn kind_name(&self) -> &'static str {
+        match &self.kind {
+            ObjectKind::Table(table) if table.stream => "stream",
+            ObjectKind::Table(_) => "table",
+            ObjectKind::Source(_) => "source",
+            ObjectKind::View(_) => "streaming view",
+        }
+    }
+
+    /// Schema of the rows, with SQL types in the fields' metadata.
+    pub fn schema(&self) -> SchemaRef {
+        arrow_schema(&self.columns)
+    }
+
+    pub fn watermark(&self) -> Option<&Watermark> {
+        match &self.kind {
+            ObjectKind::Table(table) => table.watermark.as_ref(),
+            ObjectKind::Source(source) => source.watermark.as_ref(),
+            ObjectKind::View(_) => None,
+        }
+    }
+}
+
+/// The Arrow schema of `columns`.
+pub fn arrow_schema(columns: &[Column]) -> SchemaRef {
+    Arc::new(Schema::new(columns.iter().map(|c| c.sql_type.field(&c.name, c.nullable)).collect::<Vec<_>>()))
+}

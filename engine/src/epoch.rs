@@ -1,0 +1,40 @@
+//! What is constant during an epoch.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Number of a micro-batch of one query, from 0 without gaps: Spark's `batchId`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The constants of one epoch, fixed in its batch record before anything is read. Running an epoch again with an equal
+/// context over the same ranges gives the same changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochContext {
+    pub epoch: Epoch,
+    /// Microseconds since 1970-01-01 UTC: what `now()` means in this epoch.
+    pub processing_time_us: i64,
+    /// One per dataflow input: no row with an event time below it is still to come. `None` before the first event time
+    /// was seen, or for an input without a watermark.
+    pub watermarks: Vec<Option<i64>>,
+}
+
+/// The view that one operator instance has of an epoch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OperatorContext {
+    pub epoch: Epoch,
+    pub processing_time_us: i64,
+    /// The watermark of the operator's input: inputs combined by the query's policy.
+    pub watermark: Option<i64>,
+    /// Which of `workers` instances this is.
+    pub worker: usize,
+    pub workers: usize,
+}

@@ -1,0 +1,13 @@
+//! What survives: relations, checkpoints and the DDL log, and when each is durable.
+//!
+//! - A relation is a durable change log with a snapshot on top.
+//! - Everything becomes visible by one atomic, synced write to the meta store, a transaction's commit. A crash
+//!   loses what was not committed and nothing else.
+//!
+//! Deliberately absent: SQL, operators, clocks, sockets.
+
+mod change;
+mod cut;
+
+pub use change::ChangeBatch;
+pub use cut::Cut;
