@@ -37,7 +37,11 @@ impl Catalog {
         match edit {
             Edit::Created(object) => {
                 let previous = self.names.insert(object.name.clone(), object.id);
-                assert!(previous.is_none(), "the planner checked that the name {} is free", object.name);
+                assert!(
+                    previous.is_none(),
+                    "the planner checked that the name {} is free",
+                    object.name
+                );
                 self.objects.insert(object.id, object);
             }
             Edit::Altered(object) => {
@@ -78,7 +82,12 @@ mod tests {
 
     fn diamond() -> Catalog {
         let mut catalog = Catalog::default();
-        for edit in [object(1, "t", &[]), object(2, "a", &[1]), object(3, "b", &[1]), object(4, "top", &[2, 3])] {
+        for edit in [
+            object(1, "t", &[]),
+            object(2, "a", &[1]),
+            object(3, "b", &[1]),
+            object(4, "top", &[2, 3]),
+        ] {
             catalog.apply(edit);
         }
         catalog
@@ -100,6 +109,9 @@ mod tests {
         catalog.apply(Edit::Dropped(ObjectId(4)));
         assert!(catalog.find(&ObjectName::public("top")).is_none());
         catalog.apply(object(5, "top", &[]));
-        assert_eq!(catalog.lookup(&ObjectName::public("top")).unwrap().id, ObjectId(5));
+        assert_eq!(
+            catalog.lookup(&ObjectName::public("top")).unwrap().id,
+            ObjectId(5)
+        );
     }
 }

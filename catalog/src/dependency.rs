@@ -31,7 +31,9 @@ impl Catalog {
     pub fn plan_drop(&self, id: ObjectId, cascade: bool) -> Result<Vec<ObjectId>> {
         let dependents = self.dependents(id);
         if !dependents.is_empty() && !cascade {
-            let object = self.get(id).expect("the caller looked the object up in this catalog");
+            let object = self
+                .get(id)
+                .expect("the caller looked the object up in this catalog");
             return Err(Error::HasDependents {
                 kind: object.kind_name(),
                 name: object.name.clone(),

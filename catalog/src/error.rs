@@ -12,9 +12,17 @@ pub enum Error {
     #[error("schema \"{0}\" does not exist")]
     SchemaNotFound(String),
     #[error("cannot drop {kind} {name} because other objects depend on it")]
-    HasDependents { kind: &'static str, name: ObjectName, dependents: Vec<ObjectName> },
+    HasDependents {
+        kind: &'static str,
+        name: ObjectName,
+        dependents: Vec<ObjectName>,
+    },
     #[error("\"{name}\" is not a {expected}")]
-    WrongKind { name: ObjectName, expected: &'static str, actual: &'static str },
+    WrongKind {
+        name: ObjectName,
+        expected: &'static str,
+        actual: &'static str,
+    },
 }
 
 pub type Result<T> = std::result::Result<T, Error>;

@@ -15,6 +15,8 @@ mod id;
 mod name;
 mod object;
 mod sql_type;
+mod system_type;
+mod type_oid;
 
 pub use catalog::Catalog;
 pub use edit::Edit;
@@ -22,7 +24,8 @@ pub use error::{Error, Result};
 pub use id::ObjectId;
 pub use name::{DEFAULT_SCHEMA, ObjectName};
 pub use object::{
-    Column, Object, ObjectKind, OptionEntry, Options, OutputMode, Source, StreamingView, Table, Trigger, ViewOptions,
-    Watermark, arrow_schema,
+    Column, Object, ObjectKind, OptionEntry, Options, OutputMode, Source, StreamingView, Table, Trigger,
+    ViewOptions, Watermark, arrow_schema,
 };
 pub use sql_type::SqlType;
+pub use system_type::SystemType;

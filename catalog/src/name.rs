@@ -14,7 +14,10 @@ pub struct ObjectName {
 
 impl ObjectName {
     pub fn new(schema: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { schema: schema.into(), name: name.into() }
+        Self {
+            schema: schema.into(),
+            name: name.into(),
+        }
     }
 
     /// A name in the default schema.
@@ -27,7 +30,11 @@ impl ObjectName {
         let mut chars = identifier.chars();
         let plain = chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')
             && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if plain { identifier.to_owned() } else { format!("\"{}\"", identifier.replace('"', "\"\"")) }
+        if plain {
+            identifier.to_owned()
+        } else {
+            format!("\"{}\"", identifier.replace('"', "\"\""))
+        }
     }
 }
 

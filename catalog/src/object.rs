@@ -159,5 +159,10 @@ impl Object {
 
 /// The Arrow schema of `columns`.
 pub fn arrow_schema(columns: &[Column]) -> SchemaRef {
-    Arc::new(Schema::new(columns.iter().map(|c| c.sql_type.field(&c.name, c.nullable)).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        columns
+            .iter()
+            .map(|c| c.sql_type.field(&c.name, c.nullable))
+            .collect::<Vec<_>>(),
+    ))
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use crate::SystemType;
+
 /// A type a column can have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SqlType {
@@ -32,6 +34,8 @@ pub enum SqlType {
     Jsonb,
     Array(Box<SqlType>),
     Struct(Vec<(String, SqlType)>),
+    /// Only in system tables.
+    System(SystemType),
 }
 
 impl SqlType {
@@ -51,7 +55,9 @@ impl SqlType {
             SqlType::Float8 => DataType::Float64,
             SqlType::Numeric(Some((precision, scale))) => DataType::Decimal128(*precision, *scale),
             SqlType::Numeric(None) => DataType::Decimal128(38, Self::NUMERIC_SCALE),
-            SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => DataType::Utf8,
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => {
+                DataType::Utf8
+            }
             SqlType::Bytea => DataType::Binary,
             SqlType::Date => DataType::Date32,
             SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
@@ -62,6 +68,7 @@ impl SqlType {
             SqlType::Struct(fields) => {
                 DataType::Struct(fields.iter().map(|(n, t)| t.field(n, true)).collect::<Fields>())
             }
+            SqlType::System(system) => system.arrow(),
         }
     }
 
@@ -73,7 +80,10 @@ impl SqlType {
 
     /// The SQL type of an Arrow field: what its metadata says, else the type that Postgres would show for it.
     pub fn of(field: &Field) -> SqlType {
-        let named = field.metadata().get(Self::METADATA_KEY).and_then(|name| Self::parse(name));
+        let named = field
+            .metadata()
+            .get(Self::METADATA_KEY)
+            .and_then(|name| Self::parse(name));
         match named {
             // An expression may keep the metadata of its input while changing the type: then the type wins.
             Some(sql_type) if sql_type.arrow() == *field.data_type() => sql_type,
@@ -86,7 +96,8 @@ impl SqlType {
             DataType::Boolean => SqlType::Bool,
             DataType::Int8 | DataType::UInt8 | DataType::Int16 => SqlType::Int2,
             DataType::UInt16 | DataType::Int32 => SqlType::Int4,
-            DataType::UInt32 | DataType::Int64 => SqlType::Int8,
+            DataType::Int64 => SqlType::Int8,
+            DataType::UInt32 => SqlType::System(SystemType::Oid),
             DataType::UInt64 => SqlType::Numeric(Some((20, 0))),
             DataType::Float16 | DataType::Float32 => SqlType::Float4,
             DataType::Float64 => SqlType::Float8,
@@ -94,9 +105,10 @@ impl SqlType {
             | DataType::Decimal64(p, s)
             | DataType::Decimal128(p, s)
             | DataType::Decimal256(p, s) => SqlType::Numeric(Some((*p, *s))),
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-                SqlType::Bytea
-            }
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => SqlType::Bytea,
             DataType::Date32 | DataType::Date64 => SqlType::Date,
             DataType::Time32(_) | DataType::Time64(_) => SqlType::Time,
             DataType::Timestamp(_, None) => SqlType::Timestamp,
@@ -123,6 +135,12 @@ impl SqlType {
 
     /// Reads back what `Display` prints for the types that need metadata; `None` for anything else.
     fn parse(name: &str) -> Option<SqlType> {
+        if let Some(element) = name.strip_suffix("[]") {
+            return Some(SqlType::Array(Box::new(Self::parse(element)?)));
+        }
+        if let Some(system) = SystemType::ALL.into_iter().find(|t| t.name() == name) {
+            return Some(SqlType::System(system));
+        }
         let (base, arguments) = match name.split_once('(') {
             Some((base, rest)) => (base, Some(rest.strip_suffix(')')?)),
             None => (name, None),
@@ -166,6 +184,7 @@ impl fmt::Display for SqlType {
             SqlType::Jsonb => f.write_str("jsonb"),
             SqlType::Array(element) => write!(f, "{element}[]"),
             SqlType::Struct(_) => f.write_str("record"),
+            SqlType::System(system) => f.write_str(system.name()),
         }
     }
 }
@@ -184,6 +203,11 @@ mod tests {
             SqlType::Json,
             SqlType::Jsonb,
             SqlType::Numeric(None),
+            SqlType::System(SystemType::Name),
+            SqlType::System(SystemType::RegProc),
+            SqlType::System(SystemType::Int2Vector),
+            SqlType::Array(Box::new(SqlType::System(SystemType::Char))),
+            SqlType::Array(Box::new(SqlType::Uuid)),
         ] {
             assert_eq!(SqlType::of(&sql_type.field("c", true)), sql_type);
         }
