@@ -26,7 +26,10 @@ impl ChangeBatch {
     /// Every row taken away once.
     pub fn retractions(rows: RecordBatch) -> Self {
         let weights = Int64Array::from(vec![-1; rows.num_rows()]);
-        Self { rows, weights: Some(weights) }
+        Self {
+            rows,
+            weights: Some(weights),
+        }
     }
 
     /// Rows with their weights; rows of weight zero are left out.
@@ -34,15 +37,25 @@ impl ChangeBatch {
         assert_eq!(rows.num_rows(), weights.len(), "a weight per row");
         assert_eq!(weights.null_count(), 0, "weights are never null");
         if weights.values().contains(&0) {
-            let keep = weights.values().iter().map(|w| Some(*w != 0)).collect::<arrow::array::BooleanArray>();
+            let keep = weights
+                .values()
+                .iter()
+                .map(|w| Some(*w != 0))
+                .collect::<arrow::array::BooleanArray>();
             let rows = filter_record_batch(&rows, &keep).expect("a mask of the batch's own length");
             let mut kept = Vec::with_capacity(rows.num_rows());
             for (start, end) in SlicesIterator::new(&keep) {
                 kept.extend_from_slice(&weights.values()[start..end]);
             }
-            return Self { rows, weights: Some(kept.into()) };
+            return Self {
+                rows,
+                weights: Some(kept.into()),
+            };
         }
-        Self { rows, weights: Some(weights) }
+        Self {
+            rows,
+            weights: Some(weights),
+        }
     }
 
     pub fn rows(&self) -> &RecordBatch {
@@ -83,7 +96,10 @@ impl ChangeBatch {
     /// The same weights over other rows, for operators that map row by row.
     pub fn with_rows(&self, rows: RecordBatch) -> Self {
         assert_eq!(rows.num_rows(), self.rows.num_rows(), "one row out per row in");
-        Self { rows, weights: self.weights.clone() }
+        Self {
+            rows,
+            weights: self.weights.clone(),
+        }
     }
 
     /// Rows `offset..offset + length`, without copying.

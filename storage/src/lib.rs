@@ -6,8 +6,12 @@
 //!
 //! Deliberately absent: SQL, operators, clocks, sockets.
 
+mod api;
 mod change;
 mod cut;
+mod error;
 
+pub use api::*;
 pub use change::ChangeBatch;
 pub use cut::Cut;
+pub use error::{Error, Result};
