@@ -1,1 +1,19 @@
-//! placeholder
+//! SQL suites, the runner that checks them and the generator that invents more.
+//!
+//! A suite is a `.slt` file: statements and the rows that must come out. The [`runner`] runs it against a real server
+//! in several [`Configuration`]s: with 1, 2 and 4 workers, with the views created before or after the data, and with
+//! `kill -9` between statements. None of these may change a row. After each `FLUSH` the [`oracle`] adds a check that no
+//! file has to spell out: a streaming view equals its own SELECT run once.
+//!
+//! The [`generator`] does the same with random schemas, rows and queries.
+
+mod configuration;
+pub mod generator;
+pub mod oracle;
+pub mod runner;
+mod session;
+mod suite;
+
+pub use configuration::{Configuration, Restarts, ViewOrder};
+pub use session::{Session, Target};
+pub use suite::{Suite, find_suites};

@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 
 /// The root of the repository.
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate is a folder of the workspace")
 }
 
 /// Path of the `millpond` binary, of the same profile as the test itself. `MILLPOND_BINARY` names another one, for
@@ -28,14 +30,25 @@ pub fn millpond() -> &'static Path {
 fn build() -> PathBuf {
     let profile_dir = profile_dir();
     let release = profile_dir.file_name().is_some_and(|name| name == "release");
-    let target_dir = profile_dir.parent().expect("a profile folder is in a target folder");
+    let target_dir = profile_dir
+        .parent()
+        .expect("a profile folder is in a target folder");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // All packages are selected so that dependencies get the same features as in `cargo test --workspace`: otherwise
     // half of them would be compiled twice.
-    command.args(["build", "--quiet", "--workspace", "--bins"]).arg("--target-dir").arg(target_dir);
-    command.args(release.then_some("--release")).current_dir(workspace());
+    command
+        .args(["build", "--quiet", "--workspace", "--bins"])
+        .arg("--target-dir")
+        .arg(target_dir);
+    command
+        .args(release.then_some("--release"))
+        .current_dir(workspace());
     let output = command.output().expect("cargo runs");
-    assert!(output.status.success(), "cannot build millpond:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cannot build millpond:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     profile_dir.join("millpond")
 }
 
@@ -43,5 +56,9 @@ fn build() -> PathBuf {
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("the path of a running process is known");
     let dir = exe.parent().expect("an executable is in a folder");
-    if dir.ends_with("deps") { dir.parent().expect("deps is in a profile folder").to_owned() } else { dir.to_owned() }
+    if dir.ends_with("deps") {
+        dir.parent().expect("deps is in a profile folder").to_owned()
+    } else {
+        dir.to_owned()
+    }
 }

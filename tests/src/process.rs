@@ -30,8 +30,13 @@ impl Process {
     /// Starts `command` and appends what it writes to `log`.
     pub fn start(command: &mut Command, log: &Path) -> Result<Process> {
         let file = OpenOptions::new().create(true).append(true).open(log)?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file.try_clone()?);
-        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(file.try_clone()?);
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
         let lines = forward_lines(&mut child, file);
         let pid = child.id();
         let (send, ended) = channel();
@@ -40,7 +45,13 @@ impl Process {
             // The receiver is gone when nobody wants to know.
             let _ = send.send(child.wait());
         });
-        Ok(Process { pid, log: log.to_owned(), lines, ended, status: None })
+        Ok(Process {
+            pid,
+            log: log.to_owned(),
+            lines,
+            ended,
+            status: None,
+        })
     }
 
     pub fn pid(&self) -> u32 {
@@ -55,8 +66,12 @@ impl Process {
             match self.lines.recv_timeout(left) {
                 Ok(line) if line.starts_with(prefix) => return Ok(line),
                 Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => bail!("no line '{prefix}' within {timeout:?}:\n{}", self.log_tail()),
-                Err(RecvTimeoutError::Disconnected) => bail!("ended without '{prefix}':\n{}", self.log_tail()),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("no line '{prefix}' within {timeout:?}:\n{}", self.log_tail())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("ended without '{prefix}':\n{}", self.log_tail())
+                }
             }
         }
     }
@@ -67,10 +82,15 @@ impl Process {
         if self.status.is_none() {
             // The shell's own kill: a machine without procps has no other.
             let pid = self.pid.to_string();
-            Command::new("sh").args(["-c", "kill -\"$0\" \"$1\" 2>/dev/null", signal, &pid]).status()?;
+            Command::new("sh")
+                .args(["-c", "kill -\"$0\" \"$1\" 2>/dev/null", signal, &pid])
+                .status()?;
         }
         let status = self.wait(timeout)?;
-        Ok(Ended { status, took: begun.elapsed() })
+        Ok(Ended {
+            status,
+            took: begun.elapsed(),
+        })
     }
 
     /// Waits for the process to end by itself.
@@ -79,7 +99,11 @@ impl Process {
             return Ok(status);
         }
         let Ok(status) = self.ended.recv_timeout(timeout) else {
-            bail!("process {} still runs after {timeout:?}:\n{}", self.pid, self.log_tail());
+            bail!(
+                "process {} still runs after {timeout:?}:\n{}",
+                self.pid,
+                self.log_tail()
+            );
         };
         Ok(*self.status.insert(status?))
     }
@@ -90,7 +114,10 @@ impl Process {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().collect();
-        format!("--- log ---\n{}\n--- end of log ---", lines[lines.len().saturating_sub(LINES)..].join("\n"))
+        format!(
+            "--- log ---\n{}\n--- end of log ---",
+            lines[lines.len().saturating_sub(LINES)..].join("\n")
+        )
     }
 }
 

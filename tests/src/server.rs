@@ -23,13 +23,21 @@ pub struct ServerOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { workers: 1, data_dir: None, arguments: Vec::new(), environment: Vec::new() }
+        Self {
+            workers: 1,
+            data_dir: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        }
     }
 }
 
 impl ServerOptions {
     pub fn workers(workers: usize) -> Self {
-        Self { workers, ..Self::default() }
+        Self {
+            workers,
+            ..Self::default()
+        }
     }
 }
 
@@ -49,7 +57,13 @@ impl Server {
         let folder = tempfile::Builder::new().prefix("millpond-test-").tempdir()?;
         let process = Process::start(&mut command(&options, folder.path()), &folder.path().join("log"))?;
         let (postgres_port, http_port) = ready(&process)?;
-        Ok(Server { process, options, postgres_port, http_port, folder })
+        Ok(Server {
+            process,
+            options,
+            postgres_port,
+            http_port,
+            folder,
+        })
     }
 
     /// A command that would start another server on the same data directory.
@@ -113,7 +127,11 @@ impl Server {
     /// Connection parameters for a client with other wishes.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
-        config.host("127.0.0.1").port(self.postgres_port).user("tester").dbname("millpond");
+        config
+            .host("127.0.0.1")
+            .port(self.postgres_port)
+            .user("tester")
+            .dbname("millpond");
         config
     }
 
@@ -121,7 +139,17 @@ impl Server {
     pub fn psql(&self) -> Command {
         let mut command = Command::new("psql");
         let port = self.postgres_port.to_string();
-        command.args(["--no-psqlrc", "-h", "127.0.0.1", "-p", &port, "-U", "tester", "-d", "millpond"]);
+        command.args([
+            "--no-psqlrc",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            "tester",
+            "-d",
+            "millpond",
+        ]);
         command.env_remove("PGOPTIONS").env("PGCONNECT_TIMEOUT", "20");
         command
     }
@@ -135,7 +163,9 @@ fn command(options: &ServerOptions, folder: &Path) -> Command {
     let mut command = Command::new(millpond());
     command.args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     command.arg("--data-dir").arg(data_dir(options, folder));
-    command.args(["--workers", &options.workers.to_string()]).args(&options.arguments);
+    command
+        .args(["--workers", &options.workers.to_string()])
+        .args(&options.arguments);
     command.envs(options.environment.iter().map(|(k, v)| (k, v)));
     command
 }
@@ -144,8 +174,13 @@ fn command(options: &ServerOptions, folder: &Path) -> Command {
 fn ready(process: &Process) -> Result<(u16, u16)> {
     let line = process.wait_for_line("millpond ready:", DEADLINE)?;
     let port = |after: &str| -> Result<u16> {
-        let address = line.split_once(after).and_then(|(_, rest)| rest.split_whitespace().next());
-        let port = address.and_then(|a| a.rsplit_once(':')).with_context(|| format!("no {after}in '{line}'"))?.1;
+        let address = line
+            .split_once(after)
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        let port = address
+            .and_then(|a| a.rsplit_once(':'))
+            .with_context(|| format!("no {after}in '{line}'"))?
+            .1;
         Ok(port.parse()?)
     };
     Ok((port("postgres ")?, port("http ")?))

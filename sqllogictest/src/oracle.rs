@@ -1,0 +1,98 @@
+//! The oracle: a streaming view equals its own SELECT run once over the same input.
+//!
+//! It needs no expected rows, so it also judges queries that nobody has thought of. What it cannot judge are views that
+//! rightly differ from their SELECT: those that dropped late rows, and those that read the time.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+
+use crate::Session;
+use crate::runner::print_rows;
+
+/// How a view relates to its SELECT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    Equal,
+    /// In append mode the rows of open windows are still missing.
+    Subset,
+}
+
+/// A streaming view as the catalog shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    pub name: String,
+    pub query: String,
+}
+
+/// All streaming views of the server.
+pub async fn views(session: &mut Session) -> Result<Vec<View>> {
+    const SQL: &str =
+        "SELECT schemaname, matviewname, definition FROM pg_catalog.pg_matviews ORDER BY matviewname";
+    let mut views = Vec::new();
+    for row in session.expect(SQL).await?.rows {
+        let [Some(schema), Some(name), Some(query)] = row.as_slice() else {
+            bail!("pg_matviews has a row with NULL: {row:?}");
+        };
+        let name = if schema == "public" {
+            quote(name)
+        } else {
+            format!("{}.{}", quote(schema), quote(name))
+        };
+        views.push(View {
+            name,
+            query: query.trim().trim_end_matches(';').to_owned(),
+        });
+    }
+    Ok(views)
+}
+
+/// Compares the rows of a view with those of its SELECT as multisets; call it when everything is flushed.
+pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Result<()> {
+    let kept = session
+        .expect(&format!("SELECT * FROM {}", view.name))
+        .await?
+        .rows;
+    let once = session.expect(&view.query).await?.rows;
+    let mut difference: BTreeMap<&Vec<Option<String>>, i64> = BTreeMap::new();
+    for row in &kept {
+        *difference.entry(row).or_default() += 1;
+    }
+    for row in &once {
+        *difference.entry(row).or_default() -= 1;
+    }
+    let surplus: Vec<_> = difference
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(row, _)| (*row).clone())
+        .collect();
+    let missing: Vec<_> = difference
+        .iter()
+        .filter(|(_, n)| **n < 0)
+        .map(|(row, _)| (*row).clone())
+        .collect();
+    if surplus.is_empty() && (missing.is_empty() || relation == Relation::Subset) {
+        return Ok(());
+    }
+    bail!(
+        "view {} differs from its SELECT ({} rows kept, {} rows when run once)\nonly in the view:\n{}\n\
+         only in the SELECT:\n{}\nSELECT: {}",
+        view.name,
+        kept.len(),
+        once.len(),
+        print_rows(&surplus),
+        print_rows(&missing),
+        view.query
+    );
+}
+
+fn quote(identifier: &str) -> String {
+    let plain = identifier
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        identifier.to_owned()
+    } else {
+        format!("\"{}\"", identifier.replace('"', "\"\""))
+    }
+}
