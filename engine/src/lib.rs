@@ -1,3 +1,15 @@
 //! Changes, operators, dataflows and the driver that runs a streaming query epoch by epoch.
 
+pub mod epoch;
+pub mod error;
 pub mod source;
+
+pub mod dataflow;
+pub mod expression;
+pub mod function;
+pub mod hash;
+pub mod logical;
+pub mod lower;
+pub mod oneoff;
+pub mod operator;
+mod window;

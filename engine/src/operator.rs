@@ -8,6 +8,8 @@
 //! routing the deltas through the same exchange as live input and handing each instance its share: a restart with
 //! another number of workers needs nothing else. Deltas add up; a full checkpoint is one delta that stands for all.
 
+pub mod spec;
+
 use millpond_storage::ChangeBatch;
 
 use crate::epoch::OperatorContext;

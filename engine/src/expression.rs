@@ -1,0 +1,1 @@
+//! Evaluation of expressions over batches, with rows that fail told apart from rows that do not.

@@ -1,0 +1,168 @@
+//! The nodes of a logical plan that DataFusion does not know: our relations as scans, and window assignment.
+//!
+//! The planner builds them, `lower` turns them into a dataflow and `oneoff` runs them once; so both mean the same.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::logical_plan::{Extension, InvariantLevel};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TableSource, UserDefinedLogicalNodeCore};
+use millpond_catalog::{Object, ObjectId, ObjectKind, Watermark};
+
+pub use crate::window::WindowRule;
+
+/// A catalog object as the target of a scan.
+#[derive(Debug, Clone)]
+pub struct RelationSource {
+    pub object: ObjectId,
+    /// Name for display.
+    pub name: String,
+    /// All columns.
+    pub schema: SchemaRef,
+    pub watermark: Option<Watermark>,
+    /// No retractions ever come from it.
+    pub append_only: bool,
+}
+
+impl RelationSource {
+    /// The source for `object`. A view's `append_only` is a property of its dataflow, which the caller knows.
+    pub fn new(object: &Object, view_append_only: bool) -> Self {
+        let append_only = match &object.kind {
+            ObjectKind::Table(table) => table.append_only,
+            ObjectKind::Source(_) => true,
+            ObjectKind::View(_) => view_append_only,
+        };
+        Self {
+            object: object.id,
+            name: object.name.to_string(),
+            schema: object.schema(),
+            watermark: object.watermark().cloned(),
+            append_only,
+        }
+    }
+}
+
+impl TableSource for RelationSource {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// Adds `window_start` and `window_end` to every row: one output row per window that the row's time is in, none where the
+/// time is NULL or infinite.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WindowAssign {
+    pub input: LogicalPlan,
+    /// A column of the input of type `timestamp` or `timestamptz`.
+    pub time: Expr,
+    pub rule: WindowRule,
+    schema: DFSchemaRef,
+}
+
+impl WindowAssign {
+    pub const START: &'static str = "window_start";
+    pub const END: &'static str = "window_end";
+
+    /// Durations in microseconds; sizes that make no sense are a plan error.
+    pub fn try_new(input: LogicalPlan, time: Column, size_us: i64, slide_us: i64, offset_us: i64) -> Result<Self> {
+        Self::with_rule(input, Expr::Column(time), WindowRule::new(size_us, slide_us, offset_us)?)
+    }
+
+    fn with_rule(input: LogicalPlan, time: Expr, rule: WindowRule) -> Result<Self> {
+        let data_type = time.get_type(input.schema())?;
+        if !matches!(data_type, DataType::Timestamp(TimeUnit::Microsecond, _)) {
+            return plan_err!("windows need a column of type timestamp or timestamptz, but {time} is {data_type}");
+        }
+        // Both bounds stand under the relation name of the time column, so that `alias.window_start` resolves.
+        let qualifier = match &time {
+            Expr::Column(column) => column.relation.clone(),
+            _ => None,
+        };
+        let fields = input.schema().iter().map(|(q, f)| (q.cloned(), Arc::clone(f)));
+        let bound = |name: &str| (qualifier.clone(), Arc::new(Field::new(name, data_type.clone(), false)));
+        let fields = fields.chain([bound(Self::START), bound(Self::END)]).collect();
+        let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
+        Ok(Self { input, time, rule, schema: Arc::new(schema) })
+    }
+
+    /// As a plan node.
+    pub fn into_plan(self) -> LogicalPlan {
+        LogicalPlan::Extension(Extension { node: Arc::new(self) })
+    }
+
+    /// The node within `plan`, if it is one.
+    pub fn of(plan: &LogicalPlan) -> Option<&Self> {
+        match plan {
+            LogicalPlan::Extension(extension) => extension.node.as_any().downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// Position of the time column in the input.
+    pub fn time_column(&self) -> Result<usize> {
+        match &self.time {
+            Expr::Column(column) => self.input.schema().index_of_column(column),
+            other => plan_err!("windows need a column, not the expression {other}"),
+        }
+    }
+}
+
+/// The schema follows from the rest.
+impl PartialOrd for WindowAssign {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let order = self.input.partial_cmp(&other.input)?;
+        Some(order.then(self.time.partial_cmp(&other.time)?).then(self.rule.cmp(&other.rule)))
+    }
+}
+
+impl UserDefinedLogicalNodeCore for WindowAssign {
+    fn name(&self) -> &str {
+        "WindowAssign"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn check_invariants(&self, _check: InvariantLevel) -> Result<()> {
+        self.time_column().map(|_| ())
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        vec![self.time.clone()]
+    }
+
+    /// A predicate over the input's columns alone may go below: it keeps or drops all windows of a row.
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        [Self::START, Self::END].map(str::to_owned).into()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "WindowAssign: {} over {}", self.rule, self.time)
+    }
+
+    fn with_exprs_and_inputs(&self, mut exprs: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let (Some(time), Some(input)) = (exprs.pop(), inputs.pop()) else {
+            return plan_err!("WindowAssign has one expression and one input");
+        };
+        Self::with_rule(input, time, self.rule)
+    }
+
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let inherited = self.input.schema().fields().len();
+        let mut needed: Vec<usize> = output_columns.iter().copied().filter(|column| *column < inherited).collect();
+        needed.push(self.time_column().ok()?);
+        needed.sort_unstable();
+        needed.dedup();
+        Some(vec![needed])
+    }
+}

@@ -1,0 +1,249 @@
+//! Operators as plain data: what `lower` decides, `EXPLAIN (DATAFLOW)` prints and the runtime builds instances from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::UnnestOptions;
+use datafusion::physical_expr::PhysicalExpr;
+use itertools::Itertools;
+
+use crate::error::Result;
+use crate::operator::Operator;
+use crate::window::{Micros, WindowRule};
+
+/// An operator of a dataflow.
+#[derive(Debug, Clone)]
+pub enum OperatorSpec {
+    Map(MapSpec),
+    WindowAssign(WindowAssignSpec),
+    Unnest(UnnestSpec),
+    /// All inputs have the union's schema.
+    Union,
+    PartialAggregate(Arc<AggregateSpec>),
+    FinalAggregate(Arc<AggregateSpec>),
+}
+
+impl OperatorSpec {
+    /// A fresh instance. `name` is the node's, which bad rows are reported under.
+    pub fn build(&self, name: &str) -> Result<Box<dyn Operator>> {
+        Err(crate::error::Error::Unsupported { message: format!("{name}: {self} cannot be run"), hint: None })
+    }
+}
+
+/// Filters and projections in one pass, row by row.
+#[derive(Debug, Clone)]
+pub struct MapSpec {
+    pub input: SchemaRef,
+    pub steps: Vec<MapStep>,
+    pub output: SchemaRef,
+    /// A failing expression stops the query instead of setting its row aside.
+    pub fail_on_error: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum MapStep {
+    Filter(Arc<dyn PhysicalExpr>),
+    /// One expression per column of the schema.
+    Project(Vec<Arc<dyn PhysicalExpr>>, SchemaRef),
+}
+
+/// One row per window that the row's time is in, with the window's bounds as two more columns.
+#[derive(Debug, Clone)]
+pub struct WindowAssignSpec {
+    /// Position of the time column.
+    pub time: usize,
+    pub rule: WindowRule,
+    pub output: SchemaRef,
+    /// Rows whose windows are all final are dropped and counted, for an aggregation above that frees its state.
+    pub drop_late: bool,
+}
+
+/// Lists become rows, structs become columns.
+#[derive(Debug, Clone)]
+pub struct UnnestSpec {
+    pub input: SchemaRef,
+    pub output: SchemaRef,
+    /// Position in the input and nesting depth of each list to unnest.
+    pub lists: Vec<(usize, usize)>,
+    pub structs: Vec<usize>,
+    pub options: UnnestOptions,
+}
+
+/// Grouping and aggregation, in two phases around an exchange.
+///
+/// The partial phase turns the epoch's rows into *partial rows*: the latest window start and the number of windows (where
+/// there is a window), the keys, the state columns of each accumulator, and the sum of the weights of the rows that went
+/// in. Partial rows of equal groups can be merged in any order. They are also the form in which state is kept on disk.
+#[derive(Debug, Clone)]
+pub struct AggregateSpec {
+    pub input: SchemaRef,
+    pub window: Option<WindowKey>,
+    /// Input columns to group by, besides the window.
+    pub keys: Vec<usize>,
+    pub accumulators: Vec<AccumulatorSpec>,
+    /// Columns of the result, in order.
+    pub outputs: Vec<AggregateOutput>,
+    /// No retractions come in.
+    pub append_only: bool,
+    /// Groups come out once, when their window is final, and not before.
+    pub final_only: bool,
+    pub partial: SchemaRef,
+    pub output: SchemaRef,
+    /// A result that cannot be represented stops the query instead of being set aside.
+    pub fail_on_error: bool,
+}
+
+/// The window that is part of the group key.
+#[derive(Debug, Clone)]
+pub struct WindowKey {
+    /// Input column: the event time, or the start of a window assigned before.
+    pub time: usize,
+    pub assign: WindowSource,
+    /// The time is bounded by the input's watermark: late rows are dropped, final windows are freed.
+    pub watermark: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowSource {
+    /// The rule gives the windows of each row.
+    Rule(WindowRule),
+    /// The rows carry the start of a window of this size.
+    Start { size: i64 },
+}
+
+impl WindowSource {
+    pub fn size(&self) -> i64 {
+        match self {
+            WindowSource::Rule(rule) => rule.size(),
+            WindowSource::Start { size } => *size,
+        }
+    }
+
+    /// A row may be in several windows.
+    pub fn overlaps(&self) -> bool {
+        matches!(self, WindowSource::Rule(rule) if !rule.is_tumbling())
+    }
+}
+
+/// What is accumulated per group. Aggregates of equal argument and filter share one accumulator: `sum(x)` and `avg(x)`
+/// read the same sum and count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccumulatorSpec {
+    pub kind: AccumulatorKind,
+    /// Input column of the argument; none for `count(*)` with a filter.
+    pub argument: Option<usize>,
+    /// Type of the argument.
+    pub data_type: DataType,
+    /// Input column of the FILTER clause.
+    pub filter: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccumulatorKind {
+    /// How many values are not NULL.
+    Count,
+    /// Exact sum, and how many values are not NULL.
+    Sum,
+    /// Exact sums of values and of their squares, and how many are not NULL.
+    Moments,
+    Min,
+    Max,
+    /// The distinct values, each with how often it stands there.
+    Distinct,
+    /// How many are true and how many false.
+    Booleans,
+}
+
+/// A column of an aggregation's result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AggregateOutput {
+    WindowStart,
+    WindowEnd,
+    /// Position in [`AggregateSpec::keys`].
+    Key(usize),
+    /// `count(*)`.
+    Rows,
+    Aggregate { accumulator: usize, reading: Reading },
+}
+
+/// What is read from an accumulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    Count,
+    Sum,
+    Average,
+    /// The least or greatest value.
+    Extreme,
+    And,
+    Or,
+    /// Square root where `root`; divided by n - 1 where `sample`, else by n.
+    Variance { sample: bool, root: bool },
+}
+
+impl fmt::Display for OperatorSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OperatorSpec::Map(spec) => write!(f, "Map {spec}"),
+            OperatorSpec::WindowAssign(spec) => {
+                write!(f, "WindowAssign {} over {}", spec.rule, spec.output.field(spec.time).name())?;
+                if spec.drop_late { f.write_str(", late rows dropped") } else { Ok(()) }
+            }
+            OperatorSpec::Unnest(spec) => {
+                let lists = spec.lists.iter().map(|(column, _)| column).chain(&spec.structs);
+                write!(f, "Unnest {}", lists.map(|column| spec.input.field(*column).name()).join(", "))
+            }
+            OperatorSpec::Union => f.write_str("Union"),
+            OperatorSpec::PartialAggregate(spec) => write!(f, "PartialAggregate {spec}"),
+            OperatorSpec::FinalAggregate(spec) => {
+                let emit = if spec.final_only { "when the window is final" } else { "changes" };
+                write!(f, "FinalAggregate {spec}, emits {emit}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for MapSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.steps.iter().enumerate() {
+            let separator = if i == 0 { "" } else { ", then " };
+            match step {
+                MapStep::Filter(predicate) => write!(f, "{separator}where {predicate}")?,
+                MapStep::Project(exprs, schema) => {
+                    let columns = exprs.iter().zip(schema.fields()).map(|(expr, field)| {
+                        let expr = expr.to_string();
+                        let column = expr.rsplit_once('@').map(|(name, _)| name);
+                        if column == Some(field.name()) { expr } else { format!("{expr} as {}", field.name()) }
+                    });
+                    write!(f, "{separator}[{}]", columns.format(", "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for AggregateSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |column: usize| self.input.field(column).name();
+        let mut keys = Vec::new();
+        if let Some(window) = &self.window {
+            let time = name(window.time);
+            keys.push(match window.assign {
+                WindowSource::Rule(rule) => format!("{rule} over {time}"),
+                WindowSource::Start { size } => format!("{time} + {}", Micros(size)),
+            });
+        }
+        keys.extend(self.keys.iter().map(|column| name(*column).clone()));
+        write!(f, "by [{}]", keys.join(", "))?;
+        let accumulated = self.accumulators.iter().map(|accumulator| {
+            let kind = format!("{:?}", accumulator.kind).to_lowercase();
+            let argument = accumulator.argument.map_or("*", |column| name(column));
+            match accumulator.filter {
+                Some(filter) => format!("{kind}({argument}) where {}", name(filter)),
+                None => format!("{kind}({argument})"),
+            }
+        });
+        write!(f, " accumulates [{}]", std::iter::once("rows".to_owned()).chain(accumulated).join(", "))
+    }
+}
