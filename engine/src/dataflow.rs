@@ -108,9 +108,11 @@ impl Dataflow {
         for node in &self.nodes {
             let own = match &node.kind {
                 NodeKind::Input(input) => self.inputs[*input].event_time.as_ref().map(|_| inputs[*input]),
-                NodeKind::Operator(_) => {
-                    node.edges.iter().filter_map(|edge| below[edge.from.0]).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
-                }
+                NodeKind::Operator(_) => node
+                    .edges
+                    .iter()
+                    .filter_map(|edge| below[edge.from.0])
+                    .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))),
             };
             below.push(own);
         }

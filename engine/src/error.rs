@@ -8,7 +8,11 @@ pub enum Error {
     Unsupported { message: String, hint: Option<String> },
     /// The user's query or data is at fault: an expression failed and `on_error = 'fail'` is set, a value overflows.
     #[error("{message}")]
-    User { message: String, sqlstate: &'static str, hint: Option<String> },
+    User {
+        message: String,
+        sqlstate: &'static str,
+        hint: Option<String>,
+    },
     /// A source cannot deliver.
     #[error(transparent)]
     Source(#[from] crate::source::SourceError),

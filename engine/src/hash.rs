@@ -119,7 +119,11 @@ fn hash_primitive<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, hashes: &mut
         }
         Some(nulls) => {
             for ((hash, value), valid) in hashes.iter_mut().zip(values.iter()).zip(nulls.iter()) {
-                *hash = if valid { hash_native(*hash, *value) } else { combine(*hash, NULL) };
+                *hash = if valid {
+                    hash_native(*hash, *value)
+                } else {
+                    combine(*hash, NULL)
+                };
             }
         }
     }
@@ -143,13 +147,24 @@ fn hash_native<N: ArrowNativeType>(hash: u64, value: N) -> u64 {
 
 fn hash_boolean(array: &BooleanArray, hashes: &mut [u64]) {
     for (row, hash) in hashes.iter_mut().enumerate() {
-        *hash = combine(*hash, if array.is_null(row) { NULL } else { array.value(row).into() });
+        *hash = combine(
+            *hash,
+            if array.is_null(row) {
+                NULL
+            } else {
+                array.value(row).into()
+            },
+        );
     }
 }
 
 fn hash_bytes<'a>(array: &ArrayRef, hashes: &mut [u64], value: impl Fn(usize) -> &'a [u8]) {
     for (row, hash) in hashes.iter_mut().enumerate() {
-        *hash = if array.is_null(row) { combine(*hash, NULL) } else { hash_slice(*hash, value(row)) };
+        *hash = if array.is_null(row) {
+            combine(*hash, NULL)
+        } else {
+            hash_slice(*hash, value(row))
+        };
     }
 }
 
@@ -182,7 +197,14 @@ mod tests {
     #[test]
     fn equal_group_keys_have_equal_hashes() {
         let negative_nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);
-        let floats = Float64Array::from(vec![Some(0.0), Some(-0.0), Some(f64::NAN), Some(negative_nan), None, Some(1.0)]);
+        let floats = Float64Array::from(vec![
+            Some(0.0),
+            Some(-0.0),
+            Some(f64::NAN),
+            Some(negative_nan),
+            None,
+            Some(1.0),
+        ]);
         let h = hashes(&[Arc::new(floats)]);
         assert_eq!(h[0], h[1]);
         assert_eq!(h[2], h[3]);
@@ -192,7 +214,9 @@ mod tests {
     #[test]
     fn a_sliced_batch_hashes_like_the_whole() {
         let ints: ArrayRef = Arc::new(Int64Array::from_iter((0..100).map(|i| (i % 7 != 0).then_some(i))));
-        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(|i| format!("key {i}"))));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..100).map(|i| format!("key {i}")),
+        ));
         let whole = hashes(&[ints.clone(), texts.clone()]);
         assert_eq!(hashes(&[ints.slice(13, 50), texts.slice(13, 50)]), whole[13..63]);
     }

@@ -69,14 +69,26 @@ impl WindowAssign {
     pub const END: &'static str = "window_end";
 
     /// Durations in microseconds; sizes that make no sense are a plan error.
-    pub fn try_new(input: LogicalPlan, time: Column, size_us: i64, slide_us: i64, offset_us: i64) -> Result<Self> {
-        Self::with_rule(input, Expr::Column(time), WindowRule::new(size_us, slide_us, offset_us)?)
+    pub fn try_new(
+        input: LogicalPlan,
+        time: Column,
+        size_us: i64,
+        slide_us: i64,
+        offset_us: i64,
+    ) -> Result<Self> {
+        Self::with_rule(
+            input,
+            Expr::Column(time),
+            WindowRule::new(size_us, slide_us, offset_us)?,
+        )
     }
 
     fn with_rule(input: LogicalPlan, time: Expr, rule: WindowRule) -> Result<Self> {
         let data_type = time.get_type(input.schema())?;
         if !matches!(data_type, DataType::Timestamp(TimeUnit::Microsecond, _)) {
-            return plan_err!("windows need a column of type timestamp or timestamptz, but {time} is {data_type}");
+            return plan_err!(
+                "windows need a column of type timestamp or timestamptz, but {time} is {data_type}"
+            );
         }
         // Both bounds stand under the relation name of the time column, so that `alias.window_start` resolves.
         let qualifier = match &time {
@@ -84,10 +96,20 @@ impl WindowAssign {
             _ => None,
         };
         let fields = input.schema().iter().map(|(q, f)| (q.cloned(), Arc::clone(f)));
-        let bound = |name: &str| (qualifier.clone(), Arc::new(Field::new(name, data_type.clone(), false)));
+        let bound = |name: &str| {
+            (
+                qualifier.clone(),
+                Arc::new(Field::new(name, data_type.clone(), false)),
+            )
+        };
         let fields = fields.chain([bound(Self::START), bound(Self::END)]).collect();
         let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
-        Ok(Self { input, time, rule, schema: Arc::new(schema) })
+        Ok(Self {
+            input,
+            time,
+            rule,
+            schema: Arc::new(schema),
+        })
     }
 
     /// As a plan node.
@@ -116,7 +138,11 @@ impl WindowAssign {
 impl PartialOrd for WindowAssign {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let order = self.input.partial_cmp(&other.input)?;
-        Some(order.then(self.time.partial_cmp(&other.time)?).then(self.rule.cmp(&other.rule)))
+        Some(
+            order
+                .then(self.time.partial_cmp(&other.time)?)
+                .then(self.rule.cmp(&other.rule)),
+        )
     }
 }
 
@@ -159,7 +185,11 @@ impl UserDefinedLogicalNodeCore for WindowAssign {
 
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let inherited = self.input.schema().fields().len();
-        let mut needed: Vec<usize> = output_columns.iter().copied().filter(|column| *column < inherited).collect();
+        let mut needed: Vec<usize> = output_columns
+            .iter()
+            .copied()
+            .filter(|column| *column < inherited)
+            .collect();
         needed.push(self.time_column().ok()?);
         needed.sort_unstable();
         needed.dedup();

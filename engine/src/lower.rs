@@ -17,5 +17,8 @@ pub struct LowerOptions {
 
 /// Lowers an analysed plan, which need not be optimised.
 pub fn lower(plan: &LogicalPlan, _options: &LowerOptions) -> Result<Dataflow> {
-    Err(Error::Unsupported { message: format!("{} cannot be kept up to date", plan.display()), hint: None })
+    Err(Error::Unsupported {
+        message: format!("{} cannot be kept up to date", plan.display()),
+        hint: None,
+    })
 }

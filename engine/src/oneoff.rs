@@ -25,7 +25,10 @@ pub struct OneoffOptions {
 
 impl Default for OneoffOptions {
     fn default() -> Self {
-        Self { memory_bytes_max: 1 << 30, parallelism: std::thread::available_parallelism().map_or(1, usize::from) }
+        Self {
+            memory_bytes_max: 1 << 30,
+            parallelism: std::thread::available_parallelism().map_or(1, usize::from),
+        }
     }
 }
 
@@ -35,5 +38,8 @@ pub async fn execute(
     _relations: Arc<dyn Readable>,
     _options: &OneoffOptions,
 ) -> Result<SendableRecordBatchStream> {
-    Err(Error::Unsupported { message: format!("{} cannot be run", plan.display()), hint: None })
+    Err(Error::Unsupported {
+        message: format!("{} cannot be run", plan.display()),
+        hint: None,
+    })
 }

@@ -56,7 +56,12 @@ pub trait Source: Send + Sync {
     /// source's own caps and, if given, not past `until`. `None` when nothing is there.
     ///
     /// What the answer names is durable or reproducible: the range can be read again after a crash.
-    fn advance(&self, from: &Position, until: Option<&Position>, limit: Limit) -> Result<Option<Position>, SourceError>;
+    fn advance(
+        &self,
+        from: &Position,
+        until: Option<&Position>,
+        limit: Limit,
+    ) -> Result<Option<Position>, SourceError>;
 
     /// The furthest position that exists now, without caps: what FLUSH waits for.
     fn latest(&self, now_us: i64) -> Result<Position, SourceError>;

@@ -40,15 +40,28 @@ impl WindowRule {
             return plan_err!("the size and slide of a window must be greater than zero");
         }
         if slide > size {
-            return plan_err!("the slide of a window must not be greater than its size, or some rows would be in no window");
+            return plan_err!(
+                "the slide of a window must not be greater than its size, or some rows would be in no window"
+            );
         }
         if size > Self::MAX_SIZE {
-            return plan_err!("the size of a window must not be greater than {} days", Self::MAX_SIZE / 86_400_000_000);
+            return plan_err!(
+                "the size of a window must not be greater than {} days",
+                Self::MAX_SIZE / 86_400_000_000
+            );
         }
         if size / slide > Self::MAX_OVERLAP {
-            return plan_err!("a row would be in {} windows, more than {}", size / slide, Self::MAX_OVERLAP);
+            return plan_err!(
+                "a row would be in {} windows, more than {}",
+                size / slide,
+                Self::MAX_OVERLAP
+            );
         }
-        Ok(Self { size, slide, offset: offset.rem_euclid(slide) })
+        Ok(Self {
+            size,
+            slide,
+            offset: offset.rem_euclid(slide),
+        })
     }
 
     pub fn size(&self) -> i64 {
@@ -74,7 +87,10 @@ impl WindowRule {
         if time == i64::MAX || time == i64::MIN {
             return None;
         }
-        let latest = time.checked_sub(self.offset)?.div_euclid(self.slide).checked_mul(self.slide)?;
+        let latest = time
+            .checked_sub(self.offset)?
+            .div_euclid(self.slide)
+            .checked_mul(self.slide)?;
         let latest = latest.checked_add(self.offset)?;
         latest.checked_add(self.size)?;
         let into = time - latest;
@@ -89,7 +105,12 @@ impl WindowRule {
         } else {
             (latest + remainder, latest + self.slide)
         };
-        Some(Assigned { latest, count: count as u32, from, until })
+        Some(Assigned {
+            latest,
+            count: count as u32,
+            from,
+            until,
+        })
     }
 }
 
@@ -98,7 +119,12 @@ impl fmt::Display for WindowRule {
         if self.is_tumbling() {
             write!(f, "tumble(size = {}", Micros(self.size))?;
         } else {
-            write!(f, "hop(slide = {}, size = {}", Micros(self.slide), Micros(self.size))?;
+            write!(
+                f,
+                "hop(slide = {}, size = {}",
+                Micros(self.slide),
+                Micros(self.size)
+            )?;
         }
         if self.offset != 0 {
             write!(f, ", offset = {}", Micros(self.offset))?;
@@ -112,8 +138,13 @@ pub(crate) struct Micros(pub i64);
 
 impl fmt::Display for Micros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(i64, &str); 5] =
-            [(86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms")];
+        const UNITS: [(i64, &str); 5] = [
+            (86_400_000_000, "d"),
+            (3_600_000_000, "h"),
+            (60_000_000, "min"),
+            (1_000_000, "s"),
+            (1_000, "ms"),
+        ];
         match UNITS.iter().find(|(unit, _)| self.0 != 0 && self.0 % unit == 0) {
             Some((unit, name)) => write!(f, "{} {name}", self.0 / unit),
             None => write!(f, "{} us", self.0),
@@ -137,12 +168,21 @@ mod tests {
 
     #[test]
     fn windows_equal_their_definition() {
-        for (size, slide, offset) in [(5, 5, 0), (7, 3, 0), (7, 3, 1), (6, 2, -1), (10, 1, 0), (5, 4, 100), (1, 1, 0)] {
+        for (size, slide, offset) in [
+            (5, 5, 0),
+            (7, 3, 0),
+            (7, 3, 1),
+            (6, 2, -1),
+            (10, 1, 0),
+            (5, 4, 100),
+            (1, 1, 0),
+        ] {
             let rule = WindowRule::new(size, slide, offset).unwrap();
             for time in -50..50 {
                 let assigned = rule.assign(time).unwrap();
-                let mut starts: Vec<i64> =
-                    (0..i64::from(assigned.count)).map(|k| assigned.latest - k * slide).collect();
+                let mut starts: Vec<i64> = (0..i64::from(assigned.count))
+                    .map(|k| assigned.latest - k * slide)
+                    .collect();
                 starts.reverse();
                 assert_eq!(starts, brute_force(&rule, time), "{rule} at {time}");
                 for same in assigned.from..assigned.until {

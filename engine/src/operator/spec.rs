@@ -27,7 +27,10 @@ pub enum OperatorSpec {
 impl OperatorSpec {
     /// A fresh instance. `name` is the node's, which bad rows are reported under.
     pub fn build(&self, name: &str) -> Result<Box<dyn Operator>> {
-        Err(crate::error::Error::Unsupported { message: format!("{name}: {self} cannot be run"), hint: None })
+        Err(crate::error::Error::Unsupported {
+            message: format!("{name}: {self} cannot be run"),
+            hint: None,
+        })
     }
 }
 
@@ -164,7 +167,10 @@ pub enum AggregateOutput {
     Key(usize),
     /// `count(*)`.
     Rows,
-    Aggregate { accumulator: usize, reading: Reading },
+    Aggregate {
+        accumulator: usize,
+        reading: Reading,
+    },
 }
 
 /// What is read from an accumulator.
@@ -178,7 +184,10 @@ pub enum Reading {
     And,
     Or,
     /// Square root where `root`; divided by n - 1 where `sample`, else by n.
-    Variance { sample: bool, root: bool },
+    Variance {
+        sample: bool,
+        root: bool,
+    },
 }
 
 impl fmt::Display for OperatorSpec {
@@ -186,17 +195,34 @@ impl fmt::Display for OperatorSpec {
         match self {
             OperatorSpec::Map(spec) => write!(f, "Map {spec}"),
             OperatorSpec::WindowAssign(spec) => {
-                write!(f, "WindowAssign {} over {}", spec.rule, spec.output.field(spec.time).name())?;
-                if spec.drop_late { f.write_str(", late rows dropped") } else { Ok(()) }
+                write!(
+                    f,
+                    "WindowAssign {} over {}",
+                    spec.rule,
+                    spec.output.field(spec.time).name()
+                )?;
+                if spec.drop_late {
+                    f.write_str(", late rows dropped")
+                } else {
+                    Ok(())
+                }
             }
             OperatorSpec::Unnest(spec) => {
                 let lists = spec.lists.iter().map(|(column, _)| column).chain(&spec.structs);
-                write!(f, "Unnest {}", lists.map(|column| spec.input.field(*column).name()).join(", "))
+                write!(
+                    f,
+                    "Unnest {}",
+                    lists.map(|column| spec.input.field(*column).name()).join(", ")
+                )
             }
             OperatorSpec::Union => f.write_str("Union"),
             OperatorSpec::PartialAggregate(spec) => write!(f, "PartialAggregate {spec}"),
             OperatorSpec::FinalAggregate(spec) => {
-                let emit = if spec.final_only { "when the window is final" } else { "changes" };
+                let emit = if spec.final_only {
+                    "when the window is final"
+                } else {
+                    "changes"
+                };
                 write!(f, "FinalAggregate {spec}, emits {emit}")
             }
         }
@@ -213,7 +239,11 @@ impl fmt::Display for MapSpec {
                     let columns = exprs.iter().zip(schema.fields()).map(|(expr, field)| {
                         let expr = expr.to_string();
                         let column = expr.rsplit_once('@').map(|(name, _)| name);
-                        if column == Some(field.name()) { expr } else { format!("{expr} as {}", field.name()) }
+                        if column == Some(field.name()) {
+                            expr
+                        } else {
+                            format!("{expr} as {}", field.name())
+                        }
                     });
                     write!(f, "{separator}[{}]", columns.format(", "))?;
                 }
@@ -244,6 +274,10 @@ impl fmt::Display for AggregateSpec {
                 None => format!("{kind}({argument})"),
             }
         });
-        write!(f, " accumulates [{}]", std::iter::once("rows".to_owned()).chain(accumulated).join(", "))
+        write!(
+            f,
+            " accumulates [{}]",
+            std::iter::once("rows".to_owned()).chain(accumulated).join(", ")
+        )
     }
 }
