@@ -1,0 +1,258 @@
+//! The engine as the server sees it: relations, sources and streaming queries of one data directory.
+//!
+//! A thin face. Cuts and boundaries live in `cut`, inserts in `table`, reads in `read`, each query in `query`, the
+//! workers in `runtime`. The engine knows no names, no SQL and no catalog: the coordinator tells it what exists, in
+//! dependency order, and makes additions and removals durable itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use millpond_catalog::{Object, ObjectId, ObjectKind};
+use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
+use parking_lot::RwLock;
+
+use crate::clock::Clock;
+use crate::cut::{RecoveredTable, Timeline};
+use crate::dataflow::Dataflow;
+use crate::error::{Error, Result};
+use crate::maintenance::Maintenance;
+use crate::progress::Progress;
+use crate::query::driver::QueryHandle;
+use crate::query::status::QueryStatus;
+use crate::query::{Query, QueryParts};
+use crate::read::{self, ReadView};
+use crate::runtime::Runtime;
+use crate::source::Source;
+use crate::table::{Table, Tables};
+
+pub use crate::flush::{FlushReport, FlushTarget, Skipped};
+
+/// What the engine can be told at start.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Threads that run dataflows, at least 1. May differ from the last start.
+    pub workers: usize,
+    /// Encoded input bytes that one epoch takes in at most, if a single piece is not larger.
+    pub epoch_bytes: u64,
+    /// Progress reports kept per query.
+    pub progress_kept: usize,
+    /// Batch and commit records kept per query.
+    pub epochs_kept: u64,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { workers: 1, epoch_bytes: 32 << 20, progress_kept: 100, epochs_kept: 100 }
+    }
+}
+
+/// A running engine. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What queries, reads and maintenance work on together.
+pub(crate) struct Shared {
+    pub(crate) storage: Storage,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: EngineOptions,
+    pub(crate) runtime: Runtime,
+    pub(crate) timeline: Timeline,
+    pub(crate) tables: Tables,
+    pub(crate) objects: RwLock<HashMap<ObjectId, Entry>>,
+    maintenance: Maintenance,
+}
+
+/// What the engine holds of one object.
+#[derive(Clone)]
+pub(crate) enum Entry {
+    Table(Arc<Table>),
+    Source(Arc<dyn Source>),
+    View(Arc<QueryHandle>),
+}
+
+impl Engine {
+    /// Starts workers and background threads. Objects are added afterwards, those read before those that read them.
+    pub fn start(storage: Storage, clock: Arc<dyn Clock>, options: EngineOptions) -> Result<Engine> {
+        let shared = Arc::new(Shared {
+            runtime: Runtime::start(options.workers.max(1))?,
+            tables: Tables::new(storage.clone()),
+            timeline: Timeline::default(),
+            objects: RwLock::default(),
+            maintenance: Maintenance::default(),
+            storage,
+            clock,
+            options,
+        });
+        shared.maintenance.start(&shared)?;
+        Ok(Engine { shared })
+    }
+
+    /// Opens the log of a table or insertable stream.
+    pub fn add_table(&self, object: &Object) -> Result<()> {
+        let ObjectKind::Table(table) = &object.kind else {
+            return Err(Error::Bug(format!("{} is not a table", object.name)));
+        };
+        let options = RelationOptions { append_only: table.append_only };
+        let relation = self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?;
+        let changed = relation_cuts(&relation)?;
+        self.shared.timeline.add_table(object.id, RecoveredTable { changed });
+        let table = Arc::new(Table { id: object.id, name: object.name.to_string(), relation });
+        self.shared.objects.write().insert(object.id, Entry::Table(table));
+        Ok(())
+    }
+
+    /// Makes a source known. Nothing is read before a view or a SELECT reads it.
+    pub fn add_source(&self, object: &Object, source: Arc<dyn Source>) -> Result<()> {
+        let notes = self.shared.storage.notes(object.id.0);
+        self.shared.timeline.add_source(object.id, source.clone(), notes)?;
+        self.shared.objects.write().insert(object.id, Entry::Source(source));
+        Ok(())
+    }
+
+    /// Starts the query of a view from its last checkpoint, or holds it if it is paused. Everything it reads was added
+    /// before. What goes wrong while the query starts or runs is told by its status, not here.
+    pub fn add_view(&self, object: &Object, dataflow: Dataflow) -> Result<()> {
+        let ObjectKind::View(view) = &object.kind else {
+            return Err(Error::Bug(format!("{} is not a streaming view", object.name)));
+        };
+        let options = RelationOptions { append_only: dataflow.root().properties.append_only };
+        let parts = QueryParts {
+            object: object.id,
+            name: view.options.query_name.clone().unwrap_or_else(|| object.name.to_string()),
+            description: object.name.to_string(),
+            relation: self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?,
+            bad_rows: self.shared.open_relation(
+                object.id,
+                Part::BadRows,
+                crate::query::bad_rows::schema(),
+                RelationOptions { append_only: true },
+            )?,
+            inputs: self.shared.query_inputs(&dataflow)?,
+            dataflow: Arc::new(dataflow),
+            options: view.options.clone(),
+        };
+        let query = Query::recover(parts, self.shared.clone())?;
+        let handle = QueryHandle::spawn(query, view.paused)?;
+        self.shared.timeline.add_waker(object.id, handle.waker());
+        self.shared.objects.write().insert(object.id, Entry::View(handle));
+        Ok(())
+    }
+
+    /// Forgets an object; a view's query is stopped first, a running epoch abandoned. Nothing on disk is touched.
+    pub fn remove(&self, id: ObjectId) -> Result<()> {
+        let entry = self.shared.objects.write().remove(&id);
+        match entry {
+            None => return Err(Error::Bug(format!("object {id} is not known to the engine"))),
+            Some(Entry::View(handle)) => handle.stop(),
+            Some(Entry::Table(_) | Entry::Source(_)) => {}
+        }
+        self.shared.timeline.remove(id);
+        Ok(())
+    }
+
+    /// Adds changes to a table: atomic, durable when it returns. Blocks; concurrent callers share one synced write.
+    pub fn insert(&self, table: ObjectId, changes: Vec<ChangeBatch>) -> Result<()> {
+        let Some(Entry::Table(table)) = self.shared.entry(table) else {
+            return Err(Error::Bug(format!("object {table} is not a table")));
+        };
+        self.shared.tables.insert(&table, changes, &self.shared.timeline)?;
+        self.shared.maintenance.nudge();
+        Ok(())
+    }
+
+    /// The log of changes and snapshot of a table or view.
+    pub fn relation(&self, id: ObjectId) -> Result<Arc<Relation>> {
+        match self.shared.entry(id) {
+            Some(Entry::Table(table)) => Ok(table.relation.clone()),
+            Some(Entry::View(handle)) => Ok(handle.relation().clone()),
+            Some(Entry::Source(_)) | None => Err(Error::Bug(format!("object {id} is not a relation"))),
+        }
+    }
+
+    /// The rows a view has set aside: see [`crate::query::bad_rows`] for the columns.
+    pub fn bad_rows(&self, view: ObjectId) -> Result<Arc<Relation>> {
+        Ok(self.view(view)?.bad_rows().clone())
+    }
+
+    /// Finishes the running epoch, then holds the query. Returns when it stands still.
+    pub fn pause(&self, view: ObjectId) -> Result<()> {
+        self.view(view)?.pause();
+        Ok(())
+    }
+
+    /// Starts a paused or failed query again from its last checkpoint.
+    pub fn resume(&self, view: ObjectId) -> Result<()> {
+        self.view(view)?.resume();
+        Ok(())
+    }
+
+    /// Waits until everything accepted before the call is in the target's views, or `cancelled` says to give up.
+    pub fn flush(&self, target: FlushTarget, cancelled: &dyn Fn() -> bool) -> Result<FlushReport> {
+        crate::flush::flush(&self.shared, target, cancelled)
+    }
+
+    /// What one SELECT over these tables, views and sources reads.
+    pub fn read(&self, ids: &[ObjectId]) -> Result<ReadView> {
+        read::read(&self.shared, ids)
+    }
+
+    /// All queries by object id.
+    pub fn queries(&self) -> Vec<QueryStatus> {
+        let objects = self.shared.objects.read();
+        let mut all: Vec<QueryStatus> = objects
+            .values()
+            .filter_map(|entry| match entry {
+                Entry::View(handle) => Some(handle.status(&self.shared.timeline)),
+                Entry::Table(_) | Entry::Source(_) => None,
+            })
+            .collect();
+        all.sort_by_key(|status| status.object);
+        all
+    }
+
+    pub fn query(&self, view: ObjectId) -> Result<QueryStatus> {
+        Ok(self.view(view)?.status(&self.shared.timeline))
+    }
+
+    /// The last finished epochs of a query, oldest first.
+    pub fn progress(&self, view: ObjectId) -> Result<Vec<Arc<Progress>>> {
+        Ok(self.view(view)?.progress())
+    }
+
+    /// Stops all queries and threads. Queries that do not finish their epoch within `timeout` abandon it, which loses
+    /// nothing: it runs again after the next start.
+    pub fn shutdown(&self, timeout: Duration) {
+        self.shared.maintenance.stop();
+        let handles: Vec<Arc<QueryHandle>> = {
+            let mut objects = self.shared.objects.write();
+            objects
+                .drain()
+                .filter_map(|(_, entry)| match entry {
+                    Entry::View(handle) => Some(handle),
+                    Entry::Table(_) | Entry::Source(_) => None,
+                })
+                .collect()
+        };
+        for handle in &handles {
+            handle.request_stop();
+        }
+        let begin_us = self.shared.clock.elapsed_us();
+        for handle in &handles {
+            let used = Duration::from_micros(self.shared.clock.elapsed_us().saturating_sub(begin_us));
+            handle.stop_within(timeout.saturating_sub(used));
+        }
+        self.shared.runtime.stop();
+    }
+
+    fn view(&self, id: ObjectId) -> Result<Arc<QueryHandle>> {
+        match self.shared.entry(id) {
+            Some(Entry::View(handle)) => Ok(handle),
+            Some(Entry::Table(_) | Entry::Source(_)) | None => {
+                Err(Error::Bug(format!("object {id} is not a streaming view")))
+            }
+        }
+    }
+}
