@@ -1,1 +1,26 @@
-//! placeholder
+//! Text → [`Statement`] → [`Plan`].
+//!
+//! [`parse`] knows grammar and no names; [`plan`] resolves names against a catalog value, types every expression and
+//! checks what can be known before running. Planning reads nothing but its arguments, so a statement can be planned
+//! again at start-up, when the log of DDL is replayed ([`plan_object`]).
+//!
+//! Deliberately absent: execution, files, clocks, SQLSTATE codes.
+
+mod error;
+mod parser;
+pub mod plan;
+mod planner;
+mod relations;
+mod settings;
+pub mod statement;
+mod suggest;
+mod text;
+
+pub use error::{Error, ErrorKind, Result};
+pub use parser::parse;
+pub use plan::{Notice, Plan, PlanKind};
+pub use planner::{PlanContext, optimize, plan, plan_object};
+pub use relations::Relations;
+pub use settings::{SETTINGS, Setting, SettingType, Settings};
+pub use statement::{ParsedStatement, Statement};
+pub use text::SourceText;

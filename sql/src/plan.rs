@@ -1,0 +1,215 @@
+//! A plan: a statement with every name resolved, ready to be carried out.
+//!
+//! Nothing is left to look up: objects are named by their ids, queries are logical plans over table sources, options
+//! are typed. What the catalog forbids was refused while planning. `Display` prints what EXPLAIN (PLAN) shows.
+
+use std::fmt;
+
+use datafusion::logical_expr::LogicalPlan;
+use millpond_catalog::{Column, Object, ObjectId, ObjectKind, ObjectName, SqlType};
+
+use crate::statement::{
+    AlterAction, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
+};
+
+/// A planned statement and what to tell the client about it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub kind: PlanKind,
+    /// Sent as NoticeResponse before the result.
+    pub notices: Vec<Notice>,
+    /// Types of `$1`, `$2`, ...; what [`Plan::bind`] wants values for.
+    pub parameters: Vec<SqlType>,
+}
+
+/// A remark for the client that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum PlanKind {
+    /// A table, stream or source.
+    CreateRelation(CreateRelation),
+    CreateView(CreateView),
+    Drop(Drop),
+    AlterView(AlterView),
+    Insert(Insert),
+    Select(Select),
+    Explain(Explain),
+    /// An answer known already: SHOW.
+    Rows(Rows),
+    Set(Set),
+    /// `RESET ALL`.
+    ResetAll,
+    Flush(Option<ObjectId>),
+    Transaction(Transaction),
+    Prepare(Prepare),
+    Execute(Execute),
+    Deallocate(Target),
+    DeclareCursor(DeclareCursor),
+    Fetch(Fetch),
+    CloseCursor(Target),
+    Discard(DiscardTarget),
+    Listen(Listen),
+    /// Nothing to do, for example `CREATE .. IF NOT EXISTS` of what exists. The tag is that of the statement.
+    Nothing {
+        tag: &'static str,
+    },
+}
+
+/// An object that lacks only its id.
+#[derive(Debug, Clone)]
+pub struct ObjectDraft {
+    pub name: ObjectName,
+    pub columns: Vec<Column>,
+    pub kind: ObjectKind,
+    pub reads: Vec<ObjectId>,
+    /// Canonical: planning it again gives an equal draft.
+    pub create_sql: String,
+}
+
+impl ObjectDraft {
+    pub fn with_id(self, id: ObjectId) -> Object {
+        let Self {
+            name,
+            columns,
+            kind,
+            reads,
+            create_sql,
+        } = self;
+        Object {
+            id,
+            name,
+            columns,
+            kind,
+            reads,
+            create_sql,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct CreateRelation {
+    pub object: ObjectDraft,
+    /// `OR REPLACE`: drop this one first.
+    pub replaces: Option<ObjectId>,
+}
+
+#[derive(Debug, Clone)]
+pub struct CreateView {
+    pub object: ObjectDraft,
+    /// Analyzed, and optimized by the rules that hold for continuous queries. Its fields are the view's columns in order.
+    pub query: LogicalPlan,
+    pub replaces: Option<ObjectId>,
+}
+
+/// Ids in the order to drop them: readers before what they read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drop {
+    pub objects: Vec<ObjectId>,
+    /// For the command tag: `DROP TABLE`.
+    pub tag: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlterView {
+    pub view: ObjectId,
+    pub action: AlterAction,
+}
+
+#[derive(Debug, Clone)]
+pub struct Insert {
+    pub table: ObjectId,
+    /// Analyzed, not optimized. Its fields have the names and Arrow types of the table's columns, in order.
+    pub query: LogicalPlan,
+    pub reads: Vec<ObjectId>,
+    /// Positions of columns that must not be NULL.
+    pub not_null: Vec<usize>,
+    /// Positions of columns with a greatest number of characters, checked as Postgres does: trailing blanks over the
+    /// length are cut, anything else is an error.
+    pub max_length: Vec<(usize, u32)>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Select {
+    /// Analyzed, not optimized.
+    pub query: LogicalPlan,
+    pub reads: Vec<ObjectId>,
+    pub columns: Vec<OutputColumn>,
+}
+
+/// A column of a result. Names may repeat, unlike those of the plan's schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputColumn {
+    pub name: String,
+    pub sql_type: SqlType,
+    /// The object and position from 0 that the column comes from unchanged.
+    pub origin: Option<(ObjectId, usize)>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Explain {
+    pub analyze: bool,
+    pub stage: ExplainStage,
+    pub target: ExplainTarget,
+    pub columns: Vec<OutputColumn>,
+}
+
+#[derive(Debug, Clone)]
+pub enum ExplainTarget {
+    Statement {
+        statement: Box<Statement>,
+        plan: Box<Plan>,
+    },
+    /// A view that runs.
+    View(ObjectId),
+}
+
+/// Rows of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    pub columns: Vec<OutputColumn>,
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// A checked value for a setting, to be put into the session's [`crate::Settings`] by [`crate::Settings::set`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    pub name: &'static str,
+    /// `None` resets it.
+    pub value: Option<String>,
+    pub local: bool,
+    /// For the command tag: `SET` or `RESET`.
+    pub tag: &'static str,
+}
+
+#[derive(Debug, Clone)]
+pub struct Prepare {
+    pub name: String,
+    pub types: Vec<SqlType>,
+    pub statement: ParsedStatement,
+}
+
+#[derive(Debug, Clone)]
+pub struct Execute {
+    pub name: String,
+    /// Constant expressions, to be evaluated and bound in order.
+    pub arguments: Vec<datafusion::logical_expr::Expr>,
+}
+
+#[derive(Debug, Clone)]
+pub struct DeclareCursor {
+    pub name: String,
+    pub binary: bool,
+    pub hold: bool,
+    pub select: Select,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

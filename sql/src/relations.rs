@@ -1,0 +1,73 @@
+//! The port through which planning sees relations and functions that live elsewhere.
+//!
+//! The server implements it, so that this crate needs neither the engine nor the connectors.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::Column;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
+use millpond_catalog::{Object, Options};
+
+use crate::error::Result;
+
+pub trait Relations {
+    /// What a scan of a catalog object refers to.
+    fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource>;
+
+    /// A relation of `sys`, `pg_catalog` or `information_schema`.
+    fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>>;
+
+    /// Names of the relations of `schema`, for "did you mean".
+    fn system_table_names(&self, _schema: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Assigns each row of `input` to its windows: the input's fields, then `window_start` and `window_end`, both of the
+    /// type of `time`. A tumbling window has `slide_us == size_us`.
+    fn window_assign(
+        &self,
+        input: LogicalPlan,
+        time: Column,
+        size_us: i64,
+        slide_us: i64,
+        offset_us: i64,
+    ) -> DataFusionResult<LogicalPlan>;
+
+    /// Functions beyond DataFusion's defaults; an equal name replaces a default one. A name with a schema is written
+    /// with its point: `sys.process_all`. `pg_catalog` is left out. A cast to a `reg*` type is a call of the function
+    /// of that name: `regclass(x)`.
+    fn scalar_functions(&self) -> Vec<Arc<ScalarUDF>> {
+        Vec::new()
+    }
+
+    fn aggregate_functions(&self) -> Vec<Arc<AggregateUDF>> {
+        Vec::new()
+    }
+
+    fn window_functions(&self) -> Vec<Arc<WindowUDF>> {
+        Vec::new()
+    }
+
+    /// A function in FROM other than the windows: `generate_series(1, 3)`. `None` when there is none of that name.
+    fn table_function(
+        &self,
+        _name: &str,
+        _arguments: Vec<Expr>,
+    ) -> Option<DataFusionResult<Arc<dyn TableSource>>> {
+        None
+    }
+
+    /// The table that a recursive WITH query reads its own last rows from.
+    fn recursive_table(&self, name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>>;
+
+    /// Columns of a source that was declared without any, where the connector fixes them.
+    fn source_columns(
+        &self,
+        _connector: &str,
+        _options: &Options,
+    ) -> Result<Option<Vec<millpond_catalog::Column>>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,358 @@
+//! The closed list of what Millpond accepts, after parsing and before any name is looked up.
+//!
+//! Queries and expressions are the parser library's own trees; everything that is ours has a type here. `Display` prints
+//! the canonical spelling, which parses back to an equal statement. Nobody looks at SQL text after this.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::text::SourceText;
+
+/// One statement of the text that a client sent.
+#[derive(Debug, Clone)]
+pub struct ParsedStatement {
+    pub statement: Statement,
+    /// Bytes of the statement in the whole text, without the semicolon and surrounding blanks.
+    pub text_range: Range<usize>,
+    /// The whole text, which positions in errors refer to.
+    pub text: Arc<SourceText>,
+}
+
+impl ParsedStatement {
+    /// The statement as written.
+    pub fn text(&self) -> &str {
+        &self.text.as_str()[self.text_range.clone()]
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statement {
+    CreateTable(CreateTable),
+    CreateSource(CreateSource),
+    CreateView(CreateView),
+    Drop(Drop),
+    AlterView(AlterView),
+    Insert(Insert),
+    /// SELECT, VALUES, TABLE, WITH.
+    Query(Box<ast::Query>),
+    Explain(Explain),
+    Show(Show),
+    Set(Set),
+    Reset(Reset),
+    Flush(Flush),
+    Transaction(Transaction),
+    Prepare(Prepare),
+    Execute(Execute),
+    Deallocate(Target),
+    DeclareCursor(DeclareCursor),
+    Fetch(Fetch),
+    CloseCursor(Target),
+    Discard(DiscardTarget),
+    /// LISTEN, UNLISTEN and NOTIFY: accepted, nothing is ever notified.
+    Listen(Listen),
+}
+
+/// `CREATE TABLE` and `CREATE STREAM`: rows inserted by SQL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateTable {
+    pub name: ast::ObjectName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub elements: RelationElements,
+    pub append_only: bool,
+    /// Written as `CREATE STREAM`.
+    pub stream: bool,
+    pub options: Vec<WithOption>,
+}
+
+/// `CREATE SOURCE`, `CREATE EXTERNAL STREAM` and `CREATE TABLE .. WITH (connector = ..)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateSource {
+    pub name: ast::ObjectName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub elements: RelationElements,
+    pub options: Vec<WithOption>,
+}
+
+/// What stands in the column list of a table or source, or behind it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RelationElements {
+    pub columns: Vec<ColumnDefinition>,
+    pub primary_key: Option<PrimaryKey>,
+    pub watermark: Option<WatermarkDefinition>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnDefinition {
+    pub name: ast::Ident,
+    pub data_type: ast::DataType,
+    pub not_null: bool,
+    pub default: Option<ast::Expr>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrimaryKey {
+    pub columns: Vec<ast::Ident>,
+}
+
+/// `WATERMARK FOR column [AS expr]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatermarkDefinition {
+    pub column: ast::Ident,
+    /// `column` or `column - INTERVAL ..`; `None` stands for the column itself.
+    pub expr: Option<ast::Expr>,
+}
+
+/// `CREATE STREAMING VIEW`, `CREATE MATERIALIZED VIEW`, `CREATE STREAMING TABLE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateView {
+    pub name: ast::ObjectName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    /// Names for the columns of the query.
+    pub columns: Vec<ast::Ident>,
+    pub options: Vec<WithOption>,
+    pub query: Box<ast::Query>,
+    /// Where the query stands in the text.
+    pub query_range: Range<usize>,
+    pub emit: Vec<EmitClause>,
+}
+
+/// A clause after the query of a view.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmitClause {
+    pub kind: EmitKind,
+    /// Byte offset in the text.
+    pub position: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum EmitKind {
+    /// `EMIT ON WINDOW CLOSE`, `EMIT FINAL`, `EMIT AFTER WATERMARK`.
+    OnWindowClose,
+    /// `EMIT CHANGES`, `EMIT ON UPDATE`.
+    Changes,
+    /// `EMIT COMPLETE`.
+    Complete,
+    /// `EMIT EVERY interval`, `EMIT PERIODIC interval`, `TRIGGER EVERY interval`: the interval as text.
+    Every(String),
+}
+
+/// A key and a value of a `WITH` list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WithOption {
+    /// As written, without quotes.
+    pub key: String,
+    /// A string or number as text, a word in lower case as written otherwise.
+    pub value: String,
+    /// Byte offset of the key in the text.
+    pub position: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropKind {
+    Table,
+    Stream,
+    Source,
+    View,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drop {
+    pub kind: DropKind,
+    pub if_exists: bool,
+    pub names: Vec<ast::ObjectName>,
+    pub cascade: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlterAction {
+    /// `PAUSE`, `SUSPEND`, `STOP QUERY v`, `TERMINATE v`.
+    Pause,
+    Resume,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterView {
+    pub name: ast::ObjectName,
+    pub if_exists: bool,
+    pub action: AlterAction,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insert {
+    pub table: ast::ObjectName,
+    /// Empty: all columns in order.
+    pub columns: Vec<ast::Ident>,
+    pub source: InsertSource,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum InsertSource {
+    DefaultValues,
+    /// `VALUES` or `SELECT`; `DEFAULT` may stand in a `VALUES` row.
+    Query(Box<ast::Query>),
+}
+
+/// Which form of a statement EXPLAIN shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExplainStage {
+    Statement,
+    Plan,
+    /// What runs: the dataflow of a view, the physical plan of a SELECT.
+    #[default]
+    Dataflow,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explain {
+    pub analyze: bool,
+    pub stage: ExplainStage,
+    pub target: ExplainTarget,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExplainTarget {
+    /// A query, INSERT or CREATE STREAMING VIEW.
+    Statement(Box<Statement>),
+    /// `EXPLAIN STREAMING VIEW v`.
+    View(ast::ObjectName),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Show {
+    Setting(String),
+    AllSettings,
+    Objects {
+        kind: ShowObjects,
+        like: Option<String>,
+    },
+    Columns(ast::ObjectName),
+    Create {
+        kind: Option<DropKind>,
+        name: ast::ObjectName,
+    },
+    Queries,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShowObjects {
+    Tables,
+    Streams,
+    Sources,
+    Views,
+    Schemas,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    pub name: String,
+    /// `None` for `DEFAULT`.
+    pub value: Option<String>,
+    /// `SET LOCAL`: until the end of the transaction.
+    pub local: bool,
+    /// Byte offset of the name in the text.
+    pub position: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reset {
+    All,
+    Setting(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Flush {
+    /// `FLUSH`, `WAIT`.
+    All,
+    /// `FLUSH v`, `WAIT v`.
+    View(ast::ObjectName),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transaction {
+    /// `BEGIN`, `START TRANSACTION`: the tag differs.
+    Begin {
+        start: bool,
+    },
+    Commit,
+    Rollback,
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepare {
+    pub name: String,
+    pub types: Vec<ast::DataType>,
+    pub statement: Box<ParsedStatementBody>,
+}
+
+/// A statement inside another, with its place in the text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParsedStatementBody {
+    pub statement: Statement,
+    pub text_range: Range<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execute {
+    pub name: String,
+    pub arguments: Vec<ast::Expr>,
+}
+
+/// One of a kind by its name, or all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    All,
+    Named(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclareCursor {
+    pub name: String,
+    pub binary: bool,
+    /// Survives its transaction.
+    pub hold: bool,
+    pub query: Box<ast::Query>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    pub cursor: String,
+    /// `None` for ALL.
+    pub count: Option<u64>,
+    /// `MOVE`: skips the rows instead of returning them.
+    pub skip: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscardTarget {
+    All,
+    Plans,
+    Sequences,
+    Temporary,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    Listen(String),
+    Unlisten(Target),
+    Notify(String),
+}
+
+impl fmt::Display for DropKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DropKind::Table => "TABLE",
+            DropKind::Stream => "STREAM",
+            DropKind::Source => "SOURCE",
+            DropKind::View => "STREAMING VIEW",
+        })
+    }
+}
