@@ -1,1 +1,5 @@
-fn main() {}
+//! The `millpond` binary: reads the configuration and runs the command.
+
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}

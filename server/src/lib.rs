@@ -1,0 +1,12 @@
+//! The server: the Postgres protocol, sessions, the coordinator of changes, and HTTP for operators.
+//!
+//! The way of a statement: [`pg`] turns bytes into text and parameters, [`execute`] answers reads and hands changes to
+//! the coordinator, and the [`outcome`] goes back through [`pg`] as bytes. [`session`] holds what a connection remembers
+//! between statements.
+//!
+//! Deliberately absent: operators, SQL parsing, file formats.
+
+pub mod error;
+pub mod outcome;
+pub mod pg;
+pub mod session;

@@ -1,0 +1,187 @@
+//! Arrow arrays to values on the wire, text and binary, exactly as Postgres prints them.
+//!
+//! Per batch each column is turned into a [`Writer`] once; per row only the writers run. A column whose Arrow type is
+//! not the one its SQL type is stored in (a nanosecond timestamp out of a function, say) is cast first.
+
+mod binary;
+pub mod datetime;
+mod float;
+pub mod interval;
+mod nested;
+mod numeric;
+mod text;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema};
+use bytes::{BufMut, BytesMut};
+use millpond_catalog::SqlType;
+
+use crate::error::{Error, Result};
+use crate::pg::types::{CatalogType, ElementType, Format};
+
+pub use datetime::Zone;
+pub use interval::IntervalStyle;
+
+/// Settings of a session that change how values print.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Style {
+    pub zone: Zone,
+    pub interval: IntervalStyle,
+    pub bytea: ByteaOutput,
+}
+
+/// The setting `bytea_output`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ByteaOutput {
+    #[default]
+    Hex,
+    Escape,
+}
+
+/// Writes the value of one row, which is not NULL, without a length.
+pub(crate) type Writer<'a> = Box<dyn Fn(usize, &mut BytesMut) + 'a>;
+
+/// Encodes batches of one schema as DataRow messages.
+#[derive(Debug, Clone)]
+pub struct RowEncoder {
+    columns: Vec<(ElementType, Format)>,
+    style: Style,
+}
+
+impl RowEncoder {
+    /// `formats` is one per column, one for all, or none for text, as in Bind.
+    pub fn new(schema: &Schema, formats: &[Format], style: Style) -> Self {
+        let format = |i: usize| match formats {
+            [] => Format::Text,
+            [all] => *all,
+            each => each.get(i).copied().unwrap_or(Format::Text),
+        };
+        let columns = schema.fields().iter().enumerate().map(|(i, f)| (element_type(f), format(i))).collect();
+        Self { columns, style }
+    }
+
+    /// Appends rows of `batch` until the range ends or `out` holds `bytes_max`; returns how many were written, at least
+    /// one unless the range is empty.
+    pub fn encode(
+        &self,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+        bytes_max: usize,
+        out: &mut BytesMut,
+    ) -> Result<usize> {
+        assert_eq!(batch.num_columns(), self.columns.len(), "a stream's batches have the stream's schema");
+        let arrays = batch
+            .columns()
+            .iter()
+            .zip(&self.columns)
+            .map(|(array, (element, _))| normalise(array, element))
+            .collect::<Result<Vec<_>>>()?;
+        let writers = arrays
+            .iter()
+            .zip(&self.columns)
+            .map(|(array, (element, format))| Ok((array.logical_nulls(), writer(array, element, *format, &self.style)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let count = i16::try_from(writers.len())
+            .map_err(|_| Error::Bug("a result set has more columns than the protocol can count".into()))?;
+        let (start, end) = (rows.start, rows.end);
+        for row in rows {
+            if row > start && out.len() >= bytes_max {
+                return Ok(row - start);
+            }
+            out.put_u8(b'D');
+            with_length(out, true, |out| {
+                out.put_i16(count);
+                for (nulls, write) in &writers {
+                    if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+                        out.put_i32(-1);
+                    } else {
+                        with_length(out, false, |out| write(row, out));
+                    }
+                }
+            });
+        }
+        Ok(end - start)
+    }
+}
+
+/// The text form of every value of `array`, NULL staying NULL: what a cast to `text` gives.
+pub fn text_values(array: &ArrayRef, field: &Field, style: &Style) -> Result<StringArray> {
+    let element = element_type(field);
+    let array = normalise(array, &element)?;
+    let nulls = array.logical_nulls();
+    let write = writer(&array, &element, Format::Text, style)?;
+    let mut builder = StringBuilder::with_capacity(array.len(), array.len() * 8);
+    let mut value = BytesMut::new();
+    for row in 0..array.len() {
+        if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+            builder.append_null();
+            continue;
+        }
+        value.clear();
+        write(row, &mut value);
+        builder.append_value(std::str::from_utf8(&value).expect("text forms are UTF-8"));
+    }
+    Ok(builder.finish())
+}
+
+/// Writes a length before what `body` writes; it counts itself when `inclusive`.
+pub(crate) fn with_length(out: &mut BytesMut, inclusive: bool, body: impl FnOnce(&mut BytesMut)) {
+    let at = out.len();
+    out.put_i32(0);
+    body(out);
+    let length = out.len() - at - if inclusive { 0 } else { 4 };
+    let length = i32::try_from(length).expect("a value is smaller than a batch, which is smaller than 2 GiB");
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+pub(crate) fn element_type(field: &Field) -> ElementType {
+    match CatalogType::of(field) {
+        Some(catalog_type) => ElementType::Catalog(catalog_type),
+        None => ElementType::Sql(SqlType::of(field)),
+    }
+}
+
+/// `array` in the Arrow type that the writers expect.
+fn normalise(array: &ArrayRef, element: &ElementType) -> Result<ArrayRef> {
+    let wanted = match element {
+        ElementType::Sql(sql_type) => sql_type.arrow(),
+        ElementType::Catalog(catalog_type) => catalog_type.arrow(),
+    };
+    let actual = array.data_type();
+    let direct = match actual {
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => wanted == DataType::Utf8,
+        DataType::Decimal128(_, _) | DataType::Decimal256(_, _) => {
+            matches!(element, ElementType::Sql(SqlType::Numeric(_)))
+        }
+        // Shown by Arrow's own formatter.
+        DataType::Map(_, _) | DataType::Union(_, _) => true,
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _) => {
+            matches!(element, ElementType::Sql(SqlType::Timestamp | SqlType::TimestampTz))
+        }
+        _ => actual.equals_datatype(&wanted),
+    };
+    if direct {
+        return Ok(Arc::clone(array));
+    }
+    Ok(cast(array, &wanted)?)
+}
+
+/// The writer of a normalised column.
+pub(crate) fn writer<'a>(
+    array: &'a ArrayRef,
+    element: &ElementType,
+    format: Format,
+    style: &'a Style,
+) -> Result<Writer<'a>> {
+    match format {
+        Format::Text => text::writer(array, element, style),
+        Format::Binary => binary::writer(array, element, style),
+    }
+}
+
+#[cfg(test)]
+mod tests;

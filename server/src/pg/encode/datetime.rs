@@ -1,0 +1,304 @@
+//! Dates and times: text in the ISO style, and the epochs of the binary forms.
+
+use bytes::{BufMut, BytesMut};
+use chrono::{DateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+
+/// Days and microseconds from 1970-01-01 to 2000-01-01, where the wire's binary forms begin.
+pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;
+pub const POSTGRES_EPOCH_US: i64 = POSTGRES_EPOCH_DAYS as i64 * DAY_US;
+pub const DAY_US: i64 = 86_400_000_000;
+const SECOND_US: i64 = 1_000_000;
+
+/// A time zone: where the clock of a session's `timestamptz` values stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Zone {
+    #[default]
+    Utc,
+    /// Seconds east of Greenwich.
+    Fixed(i32),
+    Named(Tz),
+}
+
+impl Zone {
+    /// Reads a name of the time zone database, in any case, or an offset such as `+05:30`.
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.trim();
+        if ["utc", "gmt", "z", "zulu", "etc/utc"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
+            return Some(Zone::Utc);
+        }
+        if let Some(seconds) = parse_offset(name) {
+            return Some(Zone::Fixed(seconds));
+        }
+        let named = name.parse::<Tz>().ok();
+        named
+            .or_else(|| chrono_tz::TZ_VARIANTS.iter().copied().find(|tz| tz.name().eq_ignore_ascii_case(name)))
+            .map(Zone::Named)
+    }
+
+    /// Seconds east of Greenwich at an instant.
+    pub fn offset_at(self, instant_us: i64) -> i32 {
+        match self {
+            Zone::Utc => 0,
+            Zone::Fixed(seconds) => seconds,
+            // The database covers more than chrono can express; beyond that only UTC is left.
+            Zone::Named(tz) => DateTime::from_timestamp_micros(instant_us)
+                .map_or(0, |t| tz.offset_from_utc_datetime(&t.naive_utc()).fix().local_minus_utc()),
+        }
+    }
+
+    /// The instant of a local time. Of two possible ones it is the earlier; a time that a clock skips is read with the
+    /// offset before the skip, as Postgres does.
+    pub fn instant_of(self, local_us: i64) -> i64 {
+        let before = local_us - i64::from(self.offset_at(local_us.saturating_sub(DAY_US))) * SECOND_US;
+        let after = local_us - i64::from(self.offset_at(local_us.saturating_add(DAY_US))) * SECOND_US;
+        let fits = |instant: i64| instant + i64::from(self.offset_at(instant)) * SECOND_US == local_us;
+        if fits(before) || !fits(after) { before } else { after }
+    }
+}
+
+/// `+05`, `-0530`, `+05:30` or `+05:30:15` in seconds.
+pub fn parse_offset(text: &str) -> Option<i32> {
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let mut parts = [0i32; 3];
+    if rest.contains(':') {
+        let mut fields = rest.split(':');
+        for part in &mut parts {
+            let Some(field) = fields.next() else { break };
+            *part = digits(field, 2)?;
+        }
+        if fields.next().is_some() {
+            return None;
+        }
+    } else if rest.len() == 4 {
+        parts[0] = digits(rest.get(..2)?, 2)?;
+        parts[1] = digits(rest.get(2..)?, 2)?;
+    } else {
+        parts[0] = digits(rest, 2)?;
+    }
+    let [hours, minutes, seconds] = parts;
+    (hours <= 15 && minutes < 60 && seconds < 60).then(|| sign * (hours * 3600 + minutes * 60 + seconds))
+}
+
+fn digits(text: &str, length_max: usize) -> Option<i32> {
+    let plain = !text.is_empty() && text.len() <= length_max && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+/// Year (0 = 1 BC), month and day of a day counted from 1970-01-01, in the Gregorian calendar without end.
+pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
+    // Counted from 0000-03-01, so that the leap day ends a year; an era is 400 years.
+    const ERA_DAYS: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(ERA_DAYS), days.rem_euclid(ERA_DAYS));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month as u32, day as u32)
+}
+
+/// The inverse of [`civil_from_days`]; `None` when there is no such day.
+pub fn days_from_civil(year: i64, month: u32, day: u32) -> Option<i64> {
+    if !(1..=12).contains(&month) || day == 0 || day > days_of_month(year, month) {
+        return None;
+    }
+    let (month, day) = (i64::from(month), i64::from(day));
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let shifted_month = (month + 9) % 12;
+    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
+fn days_of_month(year: i64, month: u32) -> u32 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+pub fn write_date(days: i32, out: &mut BytesMut) {
+    if !write_infinity(days == i32::MAX, days == i32::MIN, out) {
+        let era = write_day(i64::from(days), out);
+        out.put_slice(era);
+    }
+}
+
+pub fn write_time(time_us: i64, out: &mut BytesMut) {
+    let seconds = time_us / SECOND_US;
+    write_padded(seconds / 3600, 2, out);
+    out.put_u8(b':');
+    write_padded(seconds / 60 % 60, 2, out);
+    out.put_u8(b':');
+    write_padded(seconds % 60, 2, out);
+    write_fraction(time_us % SECOND_US, out);
+}
+
+pub fn write_timestamp(timestamp_us: i64, out: &mut BytesMut) {
+    if !write_infinity(timestamp_us == i64::MAX, timestamp_us == i64::MIN, out) {
+        let era = write_day(timestamp_us.div_euclid(DAY_US), out);
+        out.put_u8(b' ');
+        write_time(timestamp_us.rem_euclid(DAY_US), out);
+        out.put_slice(era);
+    }
+}
+
+pub fn write_timestamptz(instant_us: i64, zone: Zone, out: &mut BytesMut) {
+    if write_infinity(instant_us == i64::MAX, instant_us == i64::MIN, out) {
+        return;
+    }
+    let offset = zone.offset_at(instant_us);
+    let local = instant_us.saturating_add(i64::from(offset) * SECOND_US);
+    let era = write_day(local.div_euclid(DAY_US), out);
+    out.put_u8(b' ');
+    write_time(local.rem_euclid(DAY_US), out);
+    write_offset(offset, out);
+    out.put_slice(era);
+}
+
+fn write_infinity(positive: bool, negative: bool, out: &mut BytesMut) -> bool {
+    if positive {
+        out.put_slice(b"infinity");
+    } else if negative {
+        out.put_slice(b"-infinity");
+    }
+    positive || negative
+}
+
+/// Writes year, month and day; returns what must stand at the end.
+fn write_day(days: i64, out: &mut BytesMut) -> &'static [u8] {
+    let (year, month, day) = civil_from_days(days);
+    let before_christ = year <= 0;
+    write_padded(if before_christ { 1 - year } else { year }, 4, out);
+    out.put_u8(b'-');
+    write_padded(i64::from(month), 2, out);
+    out.put_u8(b'-');
+    write_padded(i64::from(day), 2, out);
+    if before_christ { b" BC" } else { b"" }
+}
+
+fn write_offset(offset: i32, out: &mut BytesMut) {
+    out.put_u8(if offset < 0 { b'-' } else { b'+' });
+    let offset = i64::from(offset.abs());
+    write_padded(offset / 3600, 2, out);
+    if offset % 3600 != 0 {
+        out.put_u8(b':');
+        write_padded(offset / 60 % 60, 2, out);
+    }
+    if offset % 60 != 0 {
+        out.put_u8(b':');
+        write_padded(offset % 60, 2, out);
+    }
+}
+
+/// The fraction of a second without trailing zeros, nothing for none.
+pub fn write_fraction(micros: i64, out: &mut BytesMut) {
+    if micros == 0 {
+        return;
+    }
+    let (mut fraction, mut width) = (micros.abs(), 6);
+    while fraction % 10 == 0 {
+        fraction /= 10;
+        width -= 1;
+    }
+    out.put_u8(b'.');
+    write_padded(fraction, width, out);
+}
+
+/// A number that is not negative, with zeros in front up to `width`.
+pub fn write_padded(value: i64, width: usize, out: &mut BytesMut) {
+    let mut digits = [b'0'; 20];
+    let (mut rest, mut at) = (value.unsigned_abs(), digits.len());
+    while rest > 0 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let at = at.min(digits.len() - width);
+    out.put_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut BytesMut)) -> String {
+        let mut out = BytesMut::new();
+        write(&mut out);
+        String::from_utf8(out.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn civil_days_there_and_back() {
+        for days in (-800_000_000..800_000_000).step_by(7_654_321).chain(-1_500..1_500) {
+            let (year, month, day) = civil_from_days(days);
+            assert_eq!(days_from_civil(year, month, day), Some(days));
+        }
+        assert_eq!(days_from_civil(2024, 2, 30), None);
+        assert_eq!(days_from_civil(1900, 2, 29), None);
+        assert_eq!(days_from_civil(2000, 2, 29), Some(11_016));
+    }
+
+    #[test]
+    fn dates() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (19_782, "2024-02-29"),
+            (-25_567, "1900-01-01"),
+            (-719_163, "0001-12-31 BC"),
+            (i32::MAX, "infinity"),
+            (i32::MIN, "-infinity"),
+        ] {
+            assert_eq!(text(|out| write_date(days, out)), expected);
+        }
+    }
+
+    #[test]
+    fn timestamps_have_no_trailing_zeros() {
+        for (us, expected) in [
+            (1_709_210_096_789_012, "2024-02-29 12:34:56.789012"),
+            (-500_000, "1969-12-31 23:59:59.5"),
+            (0, "1970-01-01 00:00:00"),
+            (i64::MAX, "infinity"),
+            (-62_135_596_800_000_001, "0001-12-31 23:59:59.999999 BC"),
+        ] {
+            assert_eq!(text(|out| write_timestamp(us, out)), expected);
+        }
+    }
+
+    #[test]
+    fn timestamptz_in_the_session_zone() {
+        let newyear = 1_704_067_200_000_000;
+        for (zone, expected) in [
+            ("UTC", "2024-01-01 00:00:00+00"),
+            ("Asia/Tokyo", "2024-01-01 09:00:00+09"),
+            ("asia/kolkata", "2024-01-01 05:30:00+05:30"),
+            ("America/New_York", "2023-12-31 19:00:00-05"),
+            ("-03:30", "2023-12-31 20:30:00-03:30"),
+        ] {
+            let zone = Zone::parse(zone).unwrap();
+            assert_eq!(text(|out| write_timestamptz(newyear, zone, out)), expected);
+        }
+        assert_eq!(Zone::parse("Mars/Base"), None);
+    }
+
+    #[test]
+    fn local_times_that_a_clock_repeats_or_skips() {
+        let berlin = Zone::parse("Europe/Berlin").unwrap();
+        // 2024-03-31 02:30 does not exist; Postgres shows it as 03:30+02.
+        let skipped = (days_from_civil(2024, 3, 31).unwrap() * 24 + 2) * 3_600_000_000 + 1_800_000_000;
+        assert_eq!(text(|out| write_timestamptz(berlin.instant_of(skipped), berlin, out)), "2024-03-31 03:30:00+02");
+        let plain = days_from_civil(2024, 7, 1).unwrap() * DAY_US;
+        assert_eq!(berlin.instant_of(plain), plain - 2 * 3_600_000_000);
+    }
+}
