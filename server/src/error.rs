@@ -102,7 +102,11 @@ pub enum ValueError {
     #[error("invalid byte sequence for encoding \"UTF8\"")]
     NotUtf8,
     #[error("null value in column \"{column}\" of relation \"{relation}\" violates not-null constraint")]
-    NotNull { relation: String, schema: String, column: String },
+    NotNull {
+        relation: String,
+        schema: String,
+        column: String,
+    },
     #[error("value too long for type character varying({0})")]
     TooLong(u32),
 }

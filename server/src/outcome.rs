@@ -16,7 +16,11 @@ pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
 /// What one statement gives back.
 pub enum Outcome {
     /// A result set; its schema carries the SQL types in the fields' metadata.
-    Rows { schema: SchemaRef, rows: RowStream, tag: RowsTag },
+    Rows {
+        schema: SchemaRef,
+        rows: RowStream,
+        tag: RowsTag,
+    },
     /// No result set.
     Done { tag: String },
     /// The text held no statement.
@@ -42,7 +46,11 @@ impl Outcome {
     /// A result set that is already there.
     pub fn batch(batch: RecordBatch, tag: RowsTag) -> Self {
         let schema = batch.schema();
-        Outcome::Rows { schema, rows: futures::stream::iter([Ok(batch)]).boxed(), tag }
+        Outcome::Rows {
+            schema,
+            rows: futures::stream::iter([Ok(batch)]).boxed(),
+            tag,
+        }
     }
 }
 
@@ -111,7 +119,11 @@ impl Notice {
     }
 
     pub fn warning(kind: NoticeKind, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, kind, ..Self::notice(message) }
+        Self {
+            severity: Severity::Warning,
+            kind,
+            ..Self::notice(message)
+        }
     }
 
     pub fn with_kind(self, kind: NoticeKind) -> Self {
@@ -119,6 +131,9 @@ impl Notice {
     }
 
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 }

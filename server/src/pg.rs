@@ -3,4 +3,4 @@
 //! Deliberately absent: what statements mean.
 
 pub mod encode;
-pub mod types;
+pub mod format;

@@ -8,7 +8,7 @@ pub mod datetime;
 mod float;
 pub mod interval;
 mod nested;
-mod numeric;
+pub mod numeric;
 mod text;
 
 use std::ops::Range;
@@ -18,20 +18,34 @@ use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::{BufMut, BytesMut};
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, Result};
-use crate::pg::types::{CatalogType, ElementType, Format};
+use crate::pg::format::Format;
 
 pub use datetime::Zone;
 pub use interval::IntervalStyle;
 
 /// Settings of a session that change how values print.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Default)]
 pub struct Style {
     pub zone: Zone,
     pub interval: IntervalStyle,
     pub bytea: ByteaOutput,
+    /// Without it, values of the `reg` types print as numbers.
+    pub names: Option<Arc<dyn IdentifierNames>>,
+}
+
+/// How values of `regclass`, `regtype` and their like print: as the name of what they identify.
+pub trait IdentifierNames: Send + Sync {
+    /// `None` when nothing has this oid; the number is printed then.
+    fn name_of(&self, kind: SystemType, oid: u32) -> Option<String>;
+}
+
+impl std::fmt::Debug for Style {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Style({:?}, {:?}, {:?})", self.zone, self.interval, self.bytea)
+    }
 }
 
 /// The setting `bytea_output`.
@@ -48,7 +62,7 @@ pub(crate) type Writer<'a> = Box<dyn Fn(usize, &mut BytesMut) + 'a>;
 /// Encodes batches of one schema as DataRow messages.
 #[derive(Debug, Clone)]
 pub struct RowEncoder {
-    columns: Vec<(ElementType, Format)>,
+    columns: Vec<(SqlType, Format)>,
     style: Style,
 }
 
@@ -60,7 +74,12 @@ impl RowEncoder {
             [all] => *all,
             each => each.get(i).copied().unwrap_or(Format::Text),
         };
-        let columns = schema.fields().iter().enumerate().map(|(i, f)| (element_type(f), format(i))).collect();
+        let columns = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(i, f)| (SqlType::of(f), format(i)))
+            .collect();
         Self { columns, style }
     }
 
@@ -73,17 +92,26 @@ impl RowEncoder {
         bytes_max: usize,
         out: &mut BytesMut,
     ) -> Result<usize> {
-        assert_eq!(batch.num_columns(), self.columns.len(), "a stream's batches have the stream's schema");
+        assert_eq!(
+            batch.num_columns(),
+            self.columns.len(),
+            "a stream's batches have the stream's schema"
+        );
         let arrays = batch
             .columns()
             .iter()
             .zip(&self.columns)
-            .map(|(array, (element, _))| normalise(array, element))
+            .map(|(array, (sql_type, _))| normalise(array, sql_type))
             .collect::<Result<Vec<_>>>()?;
         let writers = arrays
             .iter()
             .zip(&self.columns)
-            .map(|(array, (element, format))| Ok((array.logical_nulls(), writer(array, element, *format, &self.style)?)))
+            .map(|(array, (sql_type, format))| {
+                Ok((
+                    array.logical_nulls(),
+                    writer(array, sql_type, *format, &self.style)?,
+                ))
+            })
             .collect::<Result<Vec<_>>>()?;
         let count = i16::try_from(writers.len())
             .map_err(|_| Error::Bug("a result set has more columns than the protocol can count".into()))?;
@@ -110,10 +138,10 @@ impl RowEncoder {
 
 /// The text form of every value of `array`, NULL staying NULL: what a cast to `text` gives.
 pub fn text_values(array: &ArrayRef, field: &Field, style: &Style) -> Result<StringArray> {
-    let element = element_type(field);
-    let array = normalise(array, &element)?;
+    let sql_type = SqlType::of(field);
+    let array = normalise(array, &sql_type)?;
     let nulls = array.logical_nulls();
-    let write = writer(&array, &element, Format::Text, style)?;
+    let write = writer(&array, &sql_type, Format::Text, style)?;
     let mut builder = StringBuilder::with_capacity(array.len(), array.len() * 8);
     let mut value = BytesMut::new();
     for row in 0..array.len() {
@@ -138,29 +166,19 @@ pub(crate) fn with_length(out: &mut BytesMut, inclusive: bool, body: impl FnOnce
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-pub(crate) fn element_type(field: &Field) -> ElementType {
-    match CatalogType::of(field) {
-        Some(catalog_type) => ElementType::Catalog(catalog_type),
-        None => ElementType::Sql(SqlType::of(field)),
-    }
-}
-
 /// `array` in the Arrow type that the writers expect.
-fn normalise(array: &ArrayRef, element: &ElementType) -> Result<ArrayRef> {
-    let wanted = match element {
-        ElementType::Sql(sql_type) => sql_type.arrow(),
-        ElementType::Catalog(catalog_type) => catalog_type.arrow(),
-    };
+fn normalise(array: &ArrayRef, sql_type: &SqlType) -> Result<ArrayRef> {
+    let wanted = sql_type.arrow();
     let actual = array.data_type();
     let direct = match actual {
         DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => wanted == DataType::Utf8,
         DataType::Decimal128(_, _) | DataType::Decimal256(_, _) => {
-            matches!(element, ElementType::Sql(SqlType::Numeric(_)))
+            matches!(sql_type, SqlType::Numeric(_))
         }
         // Shown by Arrow's own formatter.
         DataType::Map(_, _) | DataType::Union(_, _) => true,
         DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _) => {
-            matches!(element, ElementType::Sql(SqlType::Timestamp | SqlType::TimestampTz))
+            matches!(sql_type, SqlType::Timestamp | SqlType::TimestampTz)
         }
         _ => actual.equals_datatype(&wanted),
     };
@@ -173,13 +191,13 @@ fn normalise(array: &ArrayRef, element: &ElementType) -> Result<ArrayRef> {
 /// The writer of a normalised column.
 pub(crate) fn writer<'a>(
     array: &'a ArrayRef,
-    element: &ElementType,
+    sql_type: &SqlType,
     format: Format,
     style: &'a Style,
 ) -> Result<Writer<'a>> {
     match format {
-        Format::Text => text::writer(array, element, style),
-        Format::Binary => binary::writer(array, element, style),
+        Format::Text => text::writer(array, sql_type, style),
+        Format::Binary => binary::writer(array, sql_type, style),
     }
 }
 

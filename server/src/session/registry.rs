@@ -75,7 +75,10 @@ impl SessionInfo {
     /// Work begins: whoever does it stops when the token is cancelled.
     pub fn begin(&self, query: &str, now_us: i64) -> CancellationToken {
         let token = self.terminate.child_token();
-        *self.running.lock() = Some(Running { token: token.clone(), reason: None });
+        *self.running.lock() = Some(Running {
+            token: token.clone(),
+            reason: None,
+        });
         *self.activity.lock() = Activity {
             state: ActivityState::Active,
             query: query.to_owned(),
@@ -106,7 +109,11 @@ impl SessionInfo {
         if self.terminate.is_cancelled() {
             return CancelReason::Terminated;
         }
-        self.running.lock().as_ref().and_then(|r| r.reason).unwrap_or(CancelReason::User)
+        self.running
+            .lock()
+            .as_ref()
+            .and_then(|r| r.reason)
+            .unwrap_or(CancelReason::User)
     }
 }
 
@@ -177,12 +184,16 @@ impl Sessions {
 
     /// Stops what session `pid` is doing; false when there is no such session.
     pub fn cancel(&self, pid: i32) -> bool {
-        self.get(pid).inspect(|session| session.cancel(CancelReason::User)).is_some()
+        self.get(pid)
+            .inspect(|session| session.cancel(CancelReason::User))
+            .is_some()
     }
 
     /// Ends session `pid`; false when there is no such session.
     pub fn terminate(&self, pid: i32) -> bool {
-        self.get(pid).inspect(|session| session.terminate.cancel()).is_some()
+        self.get(pid)
+            .inspect(|session| session.terminate.cancel())
+            .is_some()
     }
 
     /// A CancelRequest: does nothing unless the secret is right.
@@ -198,7 +209,11 @@ mod tests {
     use super::*;
 
     fn session(sessions: &Sessions) -> Arc<SessionInfo> {
-        let client = Client { user: "u".into(), database: "d".into(), address: None };
+        let client = Client {
+            user: "u".into(),
+            database: "d".into(),
+            address: None,
+        };
         sessions.open(client, 0, &CancellationToken::new())
     }
 
@@ -208,7 +223,10 @@ mod tests {
         let info = session(&sessions);
         sessions.cancel_request(info.pid, info.secret);
         let token = info.begin("SELECT 1", 1);
-        assert!(!token.is_cancelled(), "a cancel while idle must not reach the next statement");
+        assert!(
+            !token.is_cancelled(),
+            "a cancel while idle must not reach the next statement"
+        );
         sessions.cancel_request(info.pid, info.secret ^ 1);
         assert!(!token.is_cancelled());
         sessions.cancel_request(info.pid, info.secret);

@@ -2,28 +2,20 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use bytes::{BufMut, BytesMut};
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 
 use super::datetime::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use super::interval::Parts;
 use super::{Style, Writer, nested, numeric, text};
 use crate::error::{Error, Result};
-use crate::pg::types::{self, CatalogType, ElementType};
 
 const JSONB_VERSION: u8 = 1;
 
-pub fn writer<'a>(array: &'a ArrayRef, element: &ElementType, style: &'a Style) -> Result<Writer<'a>> {
-    match element {
-        ElementType::Sql(sql_type) => sql_writer(array, sql_type, style),
-        ElementType::Catalog(catalog_type) => catalog_writer(array, *catalog_type, style),
-    }
-}
-
-fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
+pub fn writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
     Ok(match sql_type {
         SqlType::Bool => {
             let values = array.as_boolean();
@@ -51,16 +43,16 @@ fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> 
         }
         SqlType::Numeric(_) => numeric_writer(array)?,
         // The text is the binary form.
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Json => text::writer(array, &text_element(), style)?,
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Json => text::writer(array, &SqlType::Text, style)?,
         SqlType::Jsonb => {
-            let write = text::writer(array, &text_element(), style)?;
+            let write = text::writer(array, &SqlType::Text, style)?;
             Box::new(move |row, out| {
                 out.put_u8(JSONB_VERSION);
                 write(row, out);
             })
         }
         SqlType::Uuid => {
-            let write = text::writer(array, &text_element(), style)?;
+            let write = text::writer(array, &SqlType::Text, style)?;
             Box::new(move |row, out| write_uuid(&*write, row, out))
         }
         SqlType::Bytea => {
@@ -88,52 +80,22 @@ fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> 
                 out.put_i32(months);
             })
         }
-        SqlType::Array(element) => {
-            let (inner, oid) = (ElementType::Sql((**element).clone()), types::wire_type(innermost(element)).oid);
-            nested::list_binary(array, inner, oid, style)?
-        }
+        SqlType::Array(element) => nested::list_binary(array, element, style)?,
+        SqlType::System(system) => system_writer(array, *system, style)?,
         SqlType::Struct(fields) => nested::struct_binary(array, fields, style)?,
     })
 }
 
-fn catalog_writer<'a>(array: &'a ArrayRef, catalog_type: CatalogType, style: &'a Style) -> Result<Writer<'a>> {
-    match catalog_type {
-        CatalogType::Oid | CatalogType::Xid => {
-            let values = array.as_primitive::<Int64Type>().values();
-            Ok(Box::new(|row, out| out.put_u32(values[row] as u32)))
-        }
-        CatalogType::Char | CatalogType::Name | CatalogType::NodeTree => text::writer(array, &text_element(), style),
-        CatalogType::RegProc | CatalogType::RegClass | CatalogType::RegType | CatalogType::RegNamespace => {
-            let write = text::writer(array, &text_element(), style)?;
-            Ok(Box::new(move |row, out| out.put_u32(types::oid_of_name(&value_text(&*write, row)))))
-        }
-        CatalogType::Int2Vector
-        | CatalogType::OidVector
-        | CatalogType::CharArray
-        | CatalogType::NameArray
-        | CatalogType::OidArray
-        | CatalogType::AclItemArray
-        | CatalogType::RegTypeArray => {
-            let element = catalog_type.element().expect("an array type has an element type");
-            let oid = match &element {
-                ElementType::Sql(sql_type) => types::wire_type(sql_type).oid,
-                ElementType::Catalog(catalog_type) => catalog_type.wire().oid,
-            };
-            nested::list_binary(array, element, oid, style)
-        }
+fn system_writer<'a>(array: &'a ArrayRef, system: SystemType, style: &'a Style) -> Result<Writer<'a>> {
+    if system.is_identifier() {
+        let values = array.as_primitive::<UInt32Type>().values();
+        return Ok(Box::new(|row, out| out.put_u32(values[row])));
     }
-}
-
-/// The type of the values in an array of any number of dimensions.
-fn innermost(element: &SqlType) -> &SqlType {
-    match element {
-        SqlType::Array(inner) => innermost(inner),
-        other => other,
+    match system {
+        SystemType::Int2Vector => nested::list_binary(array, &SqlType::Int2, style),
+        SystemType::OidVector => nested::list_binary(array, &SqlType::System(SystemType::Oid), style),
+        _ => text::writer(array, &SqlType::Text, style),
     }
-}
-
-fn text_element() -> ElementType {
-    ElementType::Sql(SqlType::Text)
 }
 
 fn numeric_writer(array: &ArrayRef) -> Result<Writer<'_>> {
@@ -164,10 +126,18 @@ fn write_uuid(write: &dyn Fn(usize, &mut BytesMut), row: usize, out: &mut BytesM
 
 /// Days since 2000-01-01; the infinities stay what they are.
 fn postgres_date(days: i32) -> i32 {
-    if days == i32::MAX || days == i32::MIN { days } else { days.saturating_sub(POSTGRES_EPOCH_DAYS) }
+    if days == i32::MAX || days == i32::MIN {
+        days
+    } else {
+        days.saturating_sub(POSTGRES_EPOCH_DAYS)
+    }
 }
 
 /// Microseconds since 2000-01-01; the infinities stay what they are.
 fn postgres_timestamp(us: i64) -> i64 {
-    if us == i64::MAX || us == i64::MIN { us } else { us.saturating_sub(POSTGRES_EPOCH_US) }
+    if us == i64::MAX || us == i64::MIN {
+        us
+    } else {
+        us.saturating_sub(POSTGRES_EPOCH_US)
+    }
 }

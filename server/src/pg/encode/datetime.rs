@@ -24,7 +24,10 @@ impl Zone {
     /// Reads a name of the time zone database, in any case, or an offset such as `+05:30`.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
-        if ["utc", "gmt", "z", "zulu", "etc/utc"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
+        if ["utc", "gmt", "z", "zulu", "etc/utc"]
+            .iter()
+            .any(|utc| name.eq_ignore_ascii_case(utc))
+        {
             return Some(Zone::Utc);
         }
         if let Some(seconds) = parse_offset(name) {
@@ -32,7 +35,12 @@ impl Zone {
         }
         let named = name.parse::<Tz>().ok();
         named
-            .or_else(|| chrono_tz::TZ_VARIANTS.iter().copied().find(|tz| tz.name().eq_ignore_ascii_case(name)))
+            .or_else(|| {
+                chrono_tz::TZ_VARIANTS
+                    .iter()
+                    .copied()
+                    .find(|tz| tz.name().eq_ignore_ascii_case(name))
+            })
             .map(Zone::Named)
     }
 
@@ -42,8 +50,11 @@ impl Zone {
             Zone::Utc => 0,
             Zone::Fixed(seconds) => seconds,
             // The database covers more than chrono can express; beyond that only UTC is left.
-            Zone::Named(tz) => DateTime::from_timestamp_micros(instant_us)
-                .map_or(0, |t| tz.offset_from_utc_datetime(&t.naive_utc()).fix().local_minus_utc()),
+            Zone::Named(tz) => DateTime::from_timestamp_micros(instant_us).map_or(0, |t| {
+                tz.offset_from_utc_datetime(&t.naive_utc())
+                    .fix()
+                    .local_minus_utc()
+            }),
         }
     }
 
@@ -53,7 +64,11 @@ impl Zone {
         let before = local_us - i64::from(self.offset_at(local_us.saturating_sub(DAY_US))) * SECOND_US;
         let after = local_us - i64::from(self.offset_at(local_us.saturating_add(DAY_US))) * SECOND_US;
         let fits = |instant: i64| instant + i64::from(self.offset_at(instant)) * SECOND_US == local_us;
-        if fits(before) || !fits(after) { before } else { after }
+        if fits(before) || !fits(after) {
+            before
+        } else {
+            after
+        }
     }
 }
 
@@ -99,7 +114,11 @@ pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     (year, month as u32, day as u32)
 }
@@ -240,7 +259,10 @@ mod tests {
 
     #[test]
     fn civil_days_there_and_back() {
-        for days in (-800_000_000..800_000_000).step_by(7_654_321).chain(-1_500..1_500) {
+        for days in (-800_000_000..800_000_000)
+            .step_by(7_654_321)
+            .chain(-1_500..1_500)
+        {
             let (year, month, day) = civil_from_days(days);
             assert_eq!(days_from_civil(year, month, day), Some(days));
         }
@@ -297,7 +319,10 @@ mod tests {
         let berlin = Zone::parse("Europe/Berlin").unwrap();
         // 2024-03-31 02:30 does not exist; Postgres shows it as 03:30+02.
         let skipped = (days_from_civil(2024, 3, 31).unwrap() * 24 + 2) * 3_600_000_000 + 1_800_000_000;
-        assert_eq!(text(|out| write_timestamptz(berlin.instant_of(skipped), berlin, out)), "2024-03-31 03:30:00+02");
+        assert_eq!(
+            text(|out| write_timestamptz(berlin.instant_of(skipped), berlin, out)),
+            "2024-03-31 03:30:00+02"
+        );
         let plain = days_from_civil(2024, 7, 1).unwrap() * DAY_US;
         assert_eq!(berlin.instant_of(plain), plain - 2 * 3_600_000_000);
     }

@@ -39,9 +39,14 @@ fn write_special(value: f64, out: &mut BytesMut) -> bool {
 
 /// `scientific` is Rust's shortest form, such as `-1.25e-7`.
 fn write_digits(scientific: &str, exponent_from: i32, out: &mut BytesMut) {
-    let (mantissa, exponent) = scientific.split_once('e').expect("Rust prints an exponent with {:e}");
+    let (mantissa, exponent) = scientific
+        .split_once('e')
+        .expect("Rust prints an exponent with {:e}");
     let exponent: i32 = exponent.parse().expect("Rust prints a decimal exponent");
-    let mantissa = mantissa.strip_prefix('-').inspect(|_| out.put_u8(b'-')).unwrap_or(mantissa);
+    let mantissa = mantissa
+        .strip_prefix('-')
+        .inspect(|_| out.put_u8(b'-'))
+        .unwrap_or(mantissa);
     if exponent < EXPONENT_BELOW || exponent >= exponent_from {
         let sign = if exponent < 0 { '-' } else { '+' };
         write!(out, "{mantissa}e{sign}{:02}", exponent.abs()).expect("BytesMut grows");
@@ -99,7 +104,12 @@ mod tests {
 
     #[test]
     fn single_precision_has_fewer_digits() {
-        for (value, text) in [(1.1f32, "1.1"), (123456.0, "123456"), (1234567.0, "1.234567e+06"), (1.25, "1.25")] {
+        for (value, text) in [
+            (1.1f32, "1.1"),
+            (123456.0, "123456"),
+            (1234567.0, "1.234567e+06"),
+            (1.25, "1.25"),
+        ] {
             let mut out = BytesMut::new();
             write_f32(value, &mut out);
             assert_eq!(out, text.as_bytes());

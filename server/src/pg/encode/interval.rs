@@ -29,7 +29,11 @@ pub struct Parts {
 
 impl From<IntervalMonthDayNano> for Parts {
     fn from(value: IntervalMonthDayNano) -> Self {
-        Self { months: value.months, days: value.days, micros: value.nanoseconds / 1000 }
+        Self {
+            months: value.months,
+            days: value.days,
+            micros: value.nanoseconds / 1000,
+        }
     }
 }
 
@@ -45,7 +49,12 @@ impl Parts {
     /// Whole hours, minutes of the hour, seconds of the minute, microseconds of the second; all with the sign of the time.
     fn clock(self) -> (i64, i64, i64, i64) {
         let seconds = self.micros / SECOND_US;
-        (seconds / 3600, seconds / 60 % 60, seconds % 60, self.micros % SECOND_US)
+        (
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60,
+            self.micros % SECOND_US,
+        )
     }
 }
 
@@ -61,7 +70,11 @@ pub fn write(parts: Parts, style: IntervalStyle, out: &mut BytesMut) {
 /// `1 year 2 mons -3 days +04:05:06.789`: a part has a plus when the one before it was negative.
 fn write_postgres(parts: Parts, out: &mut BytesMut) {
     let (mut first, mut after_negative) = (true, false);
-    for (value, unit) in [(parts.years(), "year"), (parts.months_of_year(), "mon"), (parts.days, "day")] {
+    for (value, unit) in [
+        (parts.years(), "year"),
+        (parts.months_of_year(), "mon"),
+        (parts.days, "day"),
+    ] {
         if value == 0 {
             continue;
         }
@@ -123,7 +136,11 @@ fn write_verbose(parts: Parts, out: &mut BytesMut) {
         out.put_slice(if below_zero == negative { b" " } else { b" -" });
         write_padded(seconds, 1, out);
         write_fraction(micros, out);
-        out.put_slice(if seconds.abs() == 1 && micros == 0 { b" sec" } else { b" secs" });
+        out.put_slice(if seconds.abs() == 1 && micros == 0 {
+            b" sec"
+        } else {
+            b" secs"
+        });
     }
     match ago {
         None => out.put_slice(b" 0"),
@@ -171,12 +188,22 @@ fn write_sql_standard(parts: Parts, out: &mut BytesMut) {
 
 /// `P1Y2M3DT4H5M6.789S`.
 fn write_iso_8601(parts: Parts, out: &mut BytesMut) {
-    if parts == (Parts { months: 0, days: 0, micros: 0 }) {
+    if parts
+        == (Parts {
+            months: 0,
+            days: 0,
+            micros: 0,
+        })
+    {
         out.put_slice(b"PT0S");
         return;
     }
     out.put_u8(b'P');
-    for (value, unit) in [(parts.years(), 'Y'), (parts.months_of_year(), 'M'), (parts.days, 'D')] {
+    for (value, unit) in [
+        (parts.years(), 'Y'),
+        (parts.months_of_year(), 'M'),
+        (parts.days, 'D'),
+    ] {
         if value != 0 {
             write!(out, "{value}{unit}").expect("BytesMut grows");
         }
@@ -235,7 +262,10 @@ mod tests {
         assert_eq!(text(0, 1, 7_200_000_000, IntervalStyle::Iso8601), "P1DT2H");
         assert_eq!(text(0, 0, 0, IntervalStyle::Iso8601), "PT0S");
         assert_eq!(text(0, 0, -500_000, IntervalStyle::Iso8601), "PT-0.5S");
-        assert_eq!(text(14, 3, TIME, IntervalStyle::SqlStandard), "+1-2 +3 +4:05:06.789");
+        assert_eq!(
+            text(14, 3, TIME, IntervalStyle::SqlStandard),
+            "+1-2 +3 +4:05:06.789"
+        );
         assert_eq!(text(0, 3, TIME, IntervalStyle::SqlStandard), "3 4:05:06.789");
         assert_eq!(text(-14, 0, 0, IntervalStyle::SqlStandard), "-1-2");
         assert_eq!(

@@ -2,25 +2,27 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use bytes::{BufMut, BytesMut};
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 
 use super::{Style, Writer, with_length, writer};
 use crate::error::{Error, Result};
-use crate::pg::types::{self, CatalogType, ElementType, Format};
+use crate::pg::format::Format;
 
 /// Binary flag of an array that has NULLs.
 const HAS_NULLS: i32 = 1;
 const LOWER_BOUND: i32 = 1;
 
 fn as_list(array: &ArrayRef) -> Result<&ListArray> {
-    array.as_list_opt::<i32>().ok_or_else(|| Error::Bug(format!("an array is never stored as {}", array.data_type())))
+    array
+        .as_list_opt::<i32>()
+        .ok_or_else(|| Error::Bug(format!("an array is never stored as {}", array.data_type())))
 }
 
 /// `{a,"b c",NULL}`; an array of arrays has braces within braces.
-pub fn list_text<'a>(array: &'a ArrayRef, element: ElementType, style: &'a Style) -> Result<Writer<'a>> {
+pub fn list_text<'a>(array: &'a ArrayRef, element: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
     let list = as_list(array)?;
-    let nested = matches!(&element, ElementType::Sql(SqlType::Array(_)));
-    let write = writer(list.values(), &element, Format::Text, style)?;
+    let nested = matches!(element, SqlType::Array(_));
+    let write = writer(list.values(), element, Format::Text, style)?;
     let (values, offsets) = (list.values(), list.value_offsets());
     Ok(Box::new(move |row, out| {
         out.put_u8(b'{');
@@ -42,9 +44,13 @@ pub fn list_text<'a>(array: &'a ArrayRef, element: ElementType, style: &'a Style
 }
 
 /// `1 2 3`, the text of `int2vector` and `oidvector`.
-pub fn vector_text<'a>(array: &'a ArrayRef, vector: CatalogType, style: &'a Style) -> Result<Writer<'a>> {
+pub fn vector_text<'a>(array: &'a ArrayRef, vector: SystemType, style: &'a Style) -> Result<Writer<'a>> {
     let list = as_list(array)?;
-    let element = vector.element().expect("a vector has elements");
+    let element = if vector == SystemType::Int2Vector {
+        SqlType::Int2
+    } else {
+        SqlType::System(SystemType::Oid)
+    };
     let write = writer(list.values(), &element, Format::Text, style)?;
     let offsets = list.value_offsets();
     Ok(Box::new(move |row, out| {
@@ -111,29 +117,25 @@ fn struct_columns<'a>(
         .iter()
         .zip(fields)
         .map(|(column, (_, sql_type))| {
-            let write = writer(column, &ElementType::Sql(sql_type.clone()), format, style)?;
-            Ok((column, types::wire_type(sql_type).oid, write))
+            let write = writer(column, sql_type, format, style)?;
+            Ok((column, sql_type.oid(), write))
         })
         .collect()
 }
 
 /// Dimensions, then the elements of all of them in row-major order.
-pub fn list_binary<'a>(
-    array: &'a ArrayRef,
-    element: ElementType,
-    element_oid: u32,
-    style: &'a Style,
-) -> Result<Writer<'a>> {
+pub fn list_binary<'a>(array: &'a ArrayRef, element: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
     let list = as_list(array)?;
     // The levels of nesting, outermost first, and the array of the elements themselves.
     let mut levels = vec![list];
     let (mut values, mut element) = (list.values(), element);
-    while let ElementType::Sql(SqlType::Array(inner)) = element {
+    while let SqlType::Array(inner) = element {
         let inner_list = as_list(values)?;
         levels.push(inner_list);
-        (values, element) = (inner_list.values(), ElementType::Sql(*inner));
+        (values, element) = (inner_list.values(), inner);
     }
-    let write = writer(values, &element, Format::Binary, style)?;
+    let element_oid = element.oid();
+    let write = writer(values, element, Format::Binary, style)?;
     Ok(Box::new(move |row, out| {
         let mut range = row..row + 1;
         let mut dimensions = Vec::with_capacity(levels.len());
@@ -147,7 +149,11 @@ pub fn list_binary<'a>(
             dimensions.clear();
         }
         out.put_i32(dimensions.len() as i32);
-        out.put_i32(if range.clone().any(|i| values.is_null(i)) { HAS_NULLS } else { 0 });
+        out.put_i32(if range.clone().any(|i| values.is_null(i)) {
+            HAS_NULLS
+        } else {
+            0
+        });
         out.put_u32(element_oid);
         for length in dimensions {
             out.put_i32(length);
@@ -193,7 +199,9 @@ fn is_space(byte: u8) -> bool {
 fn array_needs_quotes(value: &[u8]) -> bool {
     value.is_empty()
         || value.eq_ignore_ascii_case(b"NULL")
-        || value.iter().any(|b| matches!(b, b'"' | b'\\' | b'{' | b'}' | b',') || is_space(*b))
+        || value
+            .iter()
+            .any(|b| matches!(b, b'"' | b'\\' | b'{' | b'}' | b',') || is_space(*b))
 }
 
 fn backslashed(byte: u8) -> Option<u8> {
@@ -201,7 +209,10 @@ fn backslashed(byte: u8) -> Option<u8> {
 }
 
 fn record_needs_quotes(value: &[u8]) -> bool {
-    value.is_empty() || value.iter().any(|b| matches!(b, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*b))
+    value.is_empty()
+        || value
+            .iter()
+            .any(|b| matches!(b, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*b))
 }
 
 fn doubled(byte: u8) -> Option<u8> {

@@ -18,7 +18,11 @@ impl<'a> Decimal<'a> {
     /// From the text of an integer and how many of its last digits stand behind the point.
     fn new(integer: &'a str, scale: usize) -> Self {
         let digits = integer.strip_prefix('-');
-        Self { negative: digits.is_some(), digits: digits.unwrap_or(integer), scale }
+        Self {
+            negative: digits.is_some(),
+            digits: digits.unwrap_or(integer),
+            scale,
+        }
     }
 
     /// The digits before and behind the point, the latter without the zeros that stand before the digits.
@@ -33,7 +37,11 @@ impl<'a> Decimal<'a> {
             out.put_u8(b'-');
         }
         let (integer, zeros, fraction) = self.parts();
-        out.put_slice(if integer.is_empty() { b"0" } else { integer.as_bytes() });
+        out.put_slice(if integer.is_empty() {
+            b"0"
+        } else {
+            integer.as_bytes()
+        });
         if self.scale > 0 {
             out.put_u8(b'.');
             out.put_bytes(b'0', zeros);
@@ -58,10 +66,18 @@ impl<'a> Decimal<'a> {
         let leading = groups.iter().take_while(|g| **g == 0).count();
         let trailing = groups[leading..].iter().rev().take_while(|g| **g == 0).count();
         let kept = &groups[leading..groups.len() - trailing];
-        let weight = if kept.is_empty() { 0 } else { groups_before_point as i16 - 1 - leading as i16 };
+        let weight = if kept.is_empty() {
+            0
+        } else {
+            groups_before_point as i16 - 1 - leading as i16
+        };
         out.put_u16(kept.len() as u16);
         out.put_i16(weight);
-        out.put_u16(if self.negative && !kept.is_empty() { SIGN_NEGATIVE } else { SIGN_POSITIVE });
+        out.put_u16(if self.negative && !kept.is_empty() {
+            SIGN_NEGATIVE
+        } else {
+            SIGN_POSITIVE
+        });
         out.put_u16(self.scale as u16);
         for group in kept {
             out.put_u16(*group);
@@ -113,7 +129,11 @@ pub fn read_binary(mut bytes: &[u8], scale: i8) -> Option<i128> {
         let group = i128::from(group);
         if power >= 0 {
             let factor = 10i128.checked_pow(power.unsigned_abs());
-            let term = if group == 0 { Some(0) } else { factor.and_then(|f| group.checked_mul(f)) };
+            let term = if group == 0 {
+                Some(0)
+            } else {
+                factor.and_then(|f| group.checked_mul(f))
+            };
             value = value.checked_add(term?)?;
         } else if power > -(GROUP as i32) {
             let divisor = 10i128.pow(power.unsigned_abs());
@@ -150,18 +170,34 @@ mod tests {
 
     #[test]
     fn binary_reads_back() {
-        for (value, scale) in [(123456789i128, 4i8), (-50, 5), (0, 2), (10_000, 0), (1, 16), (99_999_999, 3), (-12, 0)] {
+        for (value, scale) in [
+            (123456789i128, 4i8),
+            (-50, 5),
+            (0, 2),
+            (10_000, 0),
+            (1, 16),
+            (99_999_999, 3),
+            (-12, 0),
+        ] {
             let mut out = BytesMut::new();
             write_binary(value, scale, &mut out);
-            assert_eq!(read_binary(&out, scale), Some(value), "{value} with scale {scale}");
+            assert_eq!(
+                read_binary(&out, scale),
+                Some(value),
+                "{value} with scale {scale}"
+            );
         }
     }
 
     #[test]
     fn reading_rounds_to_the_scale() {
-        for (value, from, to, expected) in
-            [(123456i128, 4i8, 2i8, 1235i128), (-123456, 4, 2, -1235), (5, 1, 0, 1), (49, 2, 0, 0), (12345, 6, 2, 1)]
-        {
+        for (value, from, to, expected) in [
+            (123456i128, 4i8, 2i8, 1235i128),
+            (-123456, 4, 2, -1235),
+            (5, 1, 0, 1),
+            (49, 2, 0, 0),
+            (12345, 6, 2, 1),
+        ] {
             let mut out = BytesMut::new();
             write_binary(value, from, &mut out);
             assert_eq!(read_binary(&out, to), Some(expected));
@@ -173,6 +209,10 @@ mod tests {
         assert_eq!(read_binary(&[0, 1], 2), None);
         assert_eq!(read_binary(&[0, 1, 0, 0, 0, 0, 0, 0], 2), None);
         assert_eq!(read_binary(&[0, 0, 0, 0, 0xC0, 0, 0, 0], 2), None, "NaN");
-        assert_eq!(read_binary(&[0, 1, 0x7F, 0xFF, 0, 0, 0, 0, 0, 1], 2), None, "far too large");
+        assert_eq!(
+            read_binary(&[0, 1, 0x7F, 0xFF, 0, 0, 0, 0, 0, 1], 2),
+            None,
+            "far too large"
+        );
     }
 }

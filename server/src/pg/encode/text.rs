@@ -4,25 +4,17 @@ use std::fmt::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType, UInt32Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 
 use super::{ByteaOutput, Style, Writer, datetime, float, interval, nested, numeric};
 use crate::error::{Error, Result};
-use crate::pg::types::{CatalogType, ElementType};
 
-pub fn writer<'a>(array: &'a ArrayRef, element: &ElementType, style: &'a Style) -> Result<Writer<'a>> {
-    match element {
-        ElementType::Sql(sql_type) => sql_writer(array, sql_type, style),
-        ElementType::Catalog(catalog_type) => catalog_writer(array, *catalog_type, style),
-    }
-}
-
-fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
+pub fn writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
     Ok(match sql_type {
         SqlType::Bool => {
             let values = array.as_boolean();
@@ -49,7 +41,9 @@ fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> 
             Box::new(|row, out| float::write_f64(values[row], out))
         }
         SqlType::Numeric(_) => numeric_writer(array)?,
-        SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => string_writer(array)?,
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => {
+            string_writer(array)?
+        }
         SqlType::Bytea => {
             let values = array.as_binary::<i32>();
             match style.bytea {
@@ -77,32 +71,29 @@ fn sql_writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> 
             let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
             Box::new(|row, out| interval::write(values[row].into(), style.interval, out))
         }
-        SqlType::Array(element) => nested::list_text(array, ElementType::Sql((**element).clone()), style)?,
+        SqlType::Array(element) => nested::list_text(array, element, style)?,
         SqlType::Struct(fields) => nested::struct_text(array, fields, style)?,
+        SqlType::System(system) => system_writer(array, *system, style)?,
     })
 }
 
-fn catalog_writer<'a>(array: &'a ArrayRef, catalog_type: CatalogType, style: &'a Style) -> Result<Writer<'a>> {
-    match catalog_type {
-        CatalogType::Oid | CatalogType::Xid => sql_writer(array, &SqlType::Int8, style),
-        CatalogType::Char
-        | CatalogType::Name
-        | CatalogType::NodeTree
-        | CatalogType::RegProc
-        | CatalogType::RegClass
-        | CatalogType::RegType
-        | CatalogType::RegNamespace => string_writer(array),
-        // The two vectors print without braces: `1 2 3`.
-        CatalogType::Int2Vector | CatalogType::OidVector => nested::vector_text(array, catalog_type, style),
-        CatalogType::CharArray
-        | CatalogType::NameArray
-        | CatalogType::OidArray
-        | CatalogType::AclItemArray
-        | CatalogType::RegTypeArray => {
-            let element = catalog_type.element().expect("an array type has an element type");
-            nested::list_text(array, element, style)
-        }
+fn system_writer<'a>(array: &'a ArrayRef, system: SystemType, style: &'a Style) -> Result<Writer<'a>> {
+    if matches!(system, SystemType::Int2Vector | SystemType::OidVector) {
+        return nested::vector_text(array, system, style);
     }
+    if !system.is_identifier() {
+        return string_writer(array);
+    }
+    let values = array.as_primitive::<UInt32Type>().values();
+    let names = style.names.as_ref().filter(|_| system.is_named_identifier());
+    Ok(Box::new(move |row, out| {
+        match names.and_then(|names| names.name_of(system, values[row])) {
+            Some(name) => out.put_slice(name.as_bytes()),
+            // Postgres shows the identifier of nothing as a dash.
+            None if values[row] == 0 && system.is_named_identifier() => out.put_u8(b'-'),
+            None => write_integer(i64::from(values[row]), out),
+        }
+    }))
 }
 
 fn numeric_writer(array: &ArrayRef) -> Result<Writer<'_>> {
