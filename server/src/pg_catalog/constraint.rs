@@ -1,0 +1,77 @@
+//! Primary keys: the constraint, and the index that Postgres would keep for it.
+
+use millpond_catalog::{Object, ObjectKind, SqlType};
+
+use super::attribute::collation;
+use super::rows::{Rows, Value};
+use super::{SystemContext, oid};
+
+/// Positions of the columns of the primary key; empty without one.
+pub fn primary_key(object: &Object) -> &[usize] {
+    match &object.kind {
+        ObjectKind::Table(table) => &table.primary_key,
+        ObjectKind::Source(_) | ObjectKind::View(_) => &[],
+    }
+}
+
+/// The name of the constraint and of its index.
+pub fn primary_key_name(object: &Object) -> String {
+    format!("{}_pkey", object.name.name)
+}
+
+fn numbers(positions: &[usize]) -> Value {
+    Value::List(positions.iter().map(|p| (p + 1).into()).collect())
+}
+
+pub fn pg_index(context: &SystemContext, rows: &mut Rows) {
+    for object in context.catalog.objects() {
+        let key = primary_key(object);
+        if key.is_empty() {
+            continue;
+        }
+        let types: Vec<&SqlType> = key.iter().map(|&i| &object.columns[i].sql_type).collect();
+        rows.add([
+            ("indexrelid", oid::primary_key_index(object.id).into()),
+            ("indrelid", oid::relation(object.id).into()),
+            ("indnatts", key.len().into()),
+            ("indnkeyatts", key.len().into()),
+            ("indisunique", true.into()),
+            ("indisprimary", true.into()),
+            ("indimmediate", true.into()),
+            ("indisvalid", true.into()),
+            ("indisready", true.into()),
+            ("indislive", true.into()),
+            ("indkey", numbers(key)),
+            (
+                "indcollation",
+                types.iter().map(|t| collation(t)).collect::<Vec<_>>().into(),
+            ),
+            ("indclass", vec![0_u32; key.len()].into()),
+            ("indoption", vec![0_i16; key.len()].into()),
+        ]);
+    }
+}
+
+pub fn pg_constraint(context: &SystemContext, rows: &mut Rows) {
+    for object in context.catalog.objects() {
+        let key = primary_key(object);
+        if key.is_empty() {
+            continue;
+        }
+        rows.add([
+            ("oid", oid::primary_key(object.id).into()),
+            ("conname", primary_key_name(object).into()),
+            ("connamespace", oid::namespace(&object.name.schema).into()),
+            ("contype", 'p'.into()),
+            ("convalidated", true.into()),
+            ("conrelid", oid::relation(object.id).into()),
+            ("conindid", oid::primary_key_index(object.id).into()),
+            ("confupdtype", ' '.into()),
+            ("confdeltype", ' '.into()),
+            ("confmatchtype", ' '.into()),
+            ("conislocal", true.into()),
+            ("connoinherit", true.into()),
+            ("conkey", numbers(key)),
+        ]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Oids: what Postgres numbers, numbered as Postgres does; the rest derived from our own ids.
+//!
+//! A user object's relation is [`FIRST_USER_OID`] plus its id. What belongs to the object (its row type, its primary key,
+//! the defaults of its columns) has its oid in a range of its own, so nothing ever changes or meets another's oid.
+
+use millpond_catalog::ObjectId;
+
+/// The first oid of user objects, as in Postgres.
+pub const FIRST_USER_OID: u32 = 16384;
+
+pub const PG_CATALOG: u32 = 11;
+pub const PUBLIC: u32 = 2200;
+pub const INFORMATION_SCHEMA: u32 = 13207;
+pub const SYS: u32 = 16000;
+
+pub const DATABASE: u32 = 5;
+pub const DEFAULT_TABLESPACE: u32 = 1663;
+pub const GLOBAL_TABLESPACE: u32 = 1664;
+
+/// The role that owns everything: there is one user until authentication is set up.
+pub const OWNER: u32 = 10;
+
+pub const HEAP: u32 = 2;
+pub const BTREE: u32 = 403;
+
+pub const DEFAULT_COLLATION: u32 = 100;
+pub const C_COLLATION: u32 = 950;
+
+/// Bits that number the objects within a range; the bits above are the range.
+const RANGE_BITS: u32 = 28;
+/// Bits that number the columns within the range of the defaults.
+const COLUMN_BITS: u32 = 11;
+
+/// The ranges beyond that of the relations.
+#[derive(Debug, Clone, Copy)]
+enum Range {
+    RowType = 1,
+    RowTypeArray,
+    PrimaryKeyIndex,
+    PrimaryKey,
+    Default,
+}
+
+impl Range {
+    /// Wraps around long after any catalog would be too large to list.
+    fn oid(self, number: u64) -> u32 {
+        let number = u32::try_from(number % (1 << RANGE_BITS)).expect("a remainder of 28 bits fits");
+        ((self as u32) << RANGE_BITS) + number
+    }
+}
+
+/// Of the relation of a user object.
+pub fn relation(id: ObjectId) -> u32 {
+    let numbers = (1 << RANGE_BITS) - u64::from(FIRST_USER_OID);
+    FIRST_USER_OID + u32::try_from(id.0 % numbers).expect("a remainder of 28 bits fits")
+}
+
+pub fn row_type(id: ObjectId) -> u32 {
+    Range::RowType.oid(id.0)
+}
+
+pub fn row_type_array(id: ObjectId) -> u32 {
+    Range::RowTypeArray.oid(id.0)
+}
+
+pub fn primary_key_index(id: ObjectId) -> u32 {
+    Range::PrimaryKeyIndex.oid(id.0)
+}
+
+pub fn primary_key(id: ObjectId) -> u32 {
+    Range::PrimaryKey.oid(id.0)
+}
+
+/// Of the default of the column at `position`.
+pub fn default_of(id: ObjectId, position: usize) -> u32 {
+    Range::Default.oid((id.0 << COLUMN_BITS) + position as u64)
+}
+
+/// Oid of a schema.
+pub fn namespace(schema: &str) -> u32 {
+    match schema {
+        "pg_catalog" => PG_CATALOG,
+        "information_schema" => INFORMATION_SCHEMA,
+        "sys" => SYS,
+        _ => PUBLIC,
+    }
+}
+
+/// All schemas: oid and name.
+pub const NAMESPACES: [(u32, &str); 4] = [
+    (PG_CATALOG, "pg_catalog"),
+    (PUBLIC, "public"),
+    (INFORMATION_SCHEMA, "information_schema"),
+    (SYS, "sys"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_do_not_overlap() {
+        assert_eq!(relation(ObjectId(0)), FIRST_USER_OID);
+        assert_eq!(relation(ObjectId(7)), FIRST_USER_OID + 7);
+        let last = ObjectId(u64::MAX);
+        let mut oids = vec![
+            relation(ObjectId(0)),
+            relation(ObjectId((1 << RANGE_BITS) - 1 - u64::from(FIRST_USER_OID))),
+        ];
+        for id in [ObjectId(0), last] {
+            oids.extend([
+                row_type(id),
+                row_type_array(id),
+                primary_key_index(id),
+                primary_key(id),
+            ]);
+        }
+        let count = oids.len();
+        oids.sort_unstable();
+        oids.dedup();
+        assert_eq!(oids.len(), count);
+        assert!(default_of(ObjectId(1), 2047) < default_of(ObjectId(2), 0));
+    }
+}

@@ -1,0 +1,121 @@
+//! `pg_class` and the views that list relations: system tables, user objects, and the indexes of primary keys.
+//!
+//! Tables and streams are kind `r`, streaming views `m`, sources `f` (their rows live elsewhere), system views `v`.
+
+use millpond_catalog::{Object, ObjectKind};
+
+use super::constraint::{primary_key, primary_key_name};
+use super::rows::Rows;
+use super::{SystemContext, definition, oid};
+
+/// `pg_class.relkind` of a user object.
+pub fn kind(object: &Object) -> char {
+    match &object.kind {
+        ObjectKind::Table(_) => 'r',
+        ObjectKind::Source(_) => 'f',
+        ObjectKind::View(_) => 'm',
+    }
+}
+
+/// One row of `pg_class`, as far as relations differ.
+struct Relation<'a> {
+    oid: u32,
+    name: &'a str,
+    schema: &'a str,
+    row_type: u32,
+    access_method: u32,
+    kind: char,
+    columns: usize,
+    has_index: bool,
+    has_rules: bool,
+}
+
+pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
+    for table in definition::all() {
+        let kind = if table.is_view { 'v' } else { 'r' };
+        add(
+            rows,
+            &Relation {
+                oid: table.oid,
+                name: table.name,
+                schema: table.schema,
+                row_type: 0,
+                access_method: if table.is_view { 0 } else { oid::HEAP },
+                kind,
+                columns: table.columns.len(),
+                has_index: false,
+                has_rules: table.is_view,
+            },
+        );
+    }
+    for object in context.catalog.objects() {
+        let kind = kind(object);
+        add(
+            rows,
+            &Relation {
+                oid: oid::relation(object.id),
+                name: &object.name.name,
+                schema: &object.name.schema,
+                row_type: oid::row_type(object.id),
+                access_method: if kind == 'f' { 0 } else { oid::HEAP },
+                kind,
+                columns: object.columns.len(),
+                has_index: !primary_key(object).is_empty(),
+                has_rules: kind == 'm',
+            },
+        );
+        if !primary_key(object).is_empty() {
+            add(
+                rows,
+                &Relation {
+                    oid: oid::primary_key_index(object.id),
+                    name: &primary_key_name(object),
+                    schema: &object.name.schema,
+                    row_type: 0,
+                    access_method: oid::BTREE,
+                    kind: 'i',
+                    columns: primary_key(object).len(),
+                    has_index: false,
+                    has_rules: false,
+                },
+            );
+        }
+    }
+}
+
+fn add(rows: &mut Rows, relation: &Relation<'_>) {
+    rows.add([
+        ("oid", relation.oid.into()),
+        ("relname", relation.name.into()),
+        ("relnamespace", oid::namespace(relation.schema).into()),
+        ("reltype", relation.row_type.into()),
+        ("relowner", oid::OWNER.into()),
+        ("relam", relation.access_method.into()),
+        (
+            "relfilenode",
+            (if relation.access_method == 0 {
+                0
+            } else {
+                relation.oid
+            })
+            .into(),
+        ),
+        // Not known, which is what Postgres says before the first ANALYZE.
+        ("reltuples", (-1).into()),
+        ("relhasindex", relation.has_index.into()),
+        ("relpersistence", 'p'.into()),
+        ("relkind", relation.kind.into()),
+        ("relnatts", relation.columns.into()),
+        ("relhasrules", relation.has_rules.into()),
+        ("relispopulated", true.into()),
+        (
+            "relreplident",
+            (if relation.schema == "pg_catalog" || relation.kind == 'i' {
+                'n'
+            } else {
+                'd'
+            })
+            .into(),
+        ),
+    ]);
+}
