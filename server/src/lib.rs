@@ -9,4 +9,5 @@
 pub mod error;
 pub mod outcome;
 pub mod pg;
+pub mod pg_catalog;
 pub mod session;
