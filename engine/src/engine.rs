@@ -23,7 +23,8 @@ use crate::query::status::QueryStatus;
 use crate::query::{Query, QueryParts};
 use crate::read::{self, ReadView};
 use crate::runtime::Runtime;
-use crate::source::Source;
+use crate::source::{Source, SourceContext};
+use crate::source_notes::StoredNotes;
 use crate::table::{Table, Tables};
 
 pub use crate::flush::{FlushReport, FlushTarget, Skipped};
@@ -102,6 +103,14 @@ impl Engine {
         let table = Arc::new(Table { id: object.id, name: object.name.to_string(), relation });
         self.shared.objects.write().insert(object.id, Entry::Table(table));
         Ok(())
+    }
+
+    /// What a connector needs to open the source of this id. Its own notes stand beside the engine's.
+    pub fn source_context(&self, id: ObjectId) -> SourceContext {
+        SourceContext {
+            notes: Arc::new(StoredNotes(self.shared.storage.notes(id.0))),
+            now_us: self.shared.clock.now_us(),
+        }
     }
 
     /// Makes a source known. Nothing is read before a view or a SELECT reads it.

@@ -10,7 +10,16 @@ pub enum Error {
     #[error(transparent)]
     Catalog(#[from] millpond_catalog::Error),
     #[error(transparent)]
+    Sql(#[from] millpond_sql::Error),
+    #[error(transparent)]
+    Engine(#[from] millpond_engine::error::Error),
+    #[error(transparent)]
+    Connector(#[from] millpond_connectors::Error),
+    #[error(transparent)]
     Storage(Arc<millpond_storage::Error>),
+    /// An object in the DDL log cannot be brought back, so the server does not start.
+    #[error("object {object} cannot be started again: {cause}; it was created by: {sql}")]
+    Boot { object: u64, sql: String, cause: Box<Error> },
     /// DataFusion could not plan or run a one-off query.
     #[error("{}", root_message(.0))]
     DataFusion(Arc<DataFusionError>),
@@ -114,6 +123,12 @@ pub enum ValueError {
 impl From<DataFusionError> for Error {
     fn from(error: DataFusionError) -> Self {
         Error::DataFusion(Arc::new(error))
+    }
+}
+
+impl From<millpond_storage::Error> for Error {
+    fn from(error: millpond_storage::Error) -> Self {
+        Error::Storage(Arc::new(error))
     }
 }
 

@@ -1,0 +1,83 @@
+//! The bridge that lets the planner see what lives in the engine and in the server.
+//!
+//! The sql crate knows neither; it asks through its `Relations` port, and this is the one implementation of it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::Column;
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF, TableSource};
+use millpond_catalog::{Catalog, Object, ObjectKind, Options};
+use millpond_engine::engine::Engine;
+use millpond_engine::logical::{RelationSource, WindowAssign};
+use millpond_sql::Relations;
+
+use crate::pg_catalog::{Session, SystemContext, system_table};
+
+/// What planning may refer to beside the catalog.
+pub struct ServerRelations {
+    engine: Engine,
+    system: Arc<SystemContext>,
+}
+
+impl ServerRelations {
+    /// For planning on behalf of a session.
+    pub fn new(engine: Engine, system: Arc<SystemContext>) -> Self {
+        Self { engine, system }
+    }
+
+    /// For planning without a client: at start-up, and when a change is carried out.
+    pub fn background(engine: Engine, catalog: Arc<Catalog>) -> Self {
+        let session = Session { user: "millpond".into(), database: "millpond".into(), pid: 0 };
+        Self::new(engine, Arc::new(SystemContext::new(catalog, session)))
+    }
+}
+
+impl Relations for ServerRelations {
+    fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
+        let append_only = match &object.kind {
+            ObjectKind::View(_) => self.engine.relation(object.id).is_ok_and(|relation| relation.append_only()),
+            ObjectKind::Table(_) | ObjectKind::Source(_) => false,
+        };
+        Arc::new(RelationSource::new(object, append_only))
+    }
+
+    fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>> {
+        system_table(schema, name, &self.system)
+    }
+
+    fn window_assign(
+        &self,
+        input: LogicalPlan,
+        time: Column,
+        size_us: i64,
+        slide_us: i64,
+        offset_us: i64,
+    ) -> DataFusionResult<LogicalPlan> {
+        Ok(WindowAssign::try_new(input, time, size_us, slide_us, offset_us)?.into_plan())
+    }
+
+    fn scalar_functions(&self) -> Vec<Arc<ScalarUDF>> {
+        crate::function::scalar_functions(&self.system)
+    }
+
+    fn aggregate_functions(&self) -> Vec<Arc<AggregateUDF>> {
+        millpond_engine::function::aggregates()
+    }
+
+    fn recursive_table(&self, name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn source_columns(
+        &self,
+        connector: &str,
+        _options: &Options,
+    ) -> millpond_sql::Result<Option<Vec<millpond_catalog::Column>>> {
+        millpond_connectors::default_columns(connector)
+            .map_err(|error| millpond_sql::Error::new(millpond_sql::ErrorKind::InvalidParameterValue, error.to_string()))
+    }
+}
