@@ -31,7 +31,9 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -48,7 +50,9 @@ impl Clock for SystemClock {
     }
 
     fn until(&self, time_us: i64) -> Option<Duration> {
-        Some(Duration::from_micros(u64::try_from(time_us.saturating_sub(self.now_us())).unwrap_or(0)))
+        Some(Duration::from_micros(
+            u64::try_from(time_us.saturating_sub(self.now_us())).unwrap_or(0),
+        ))
     }
 }
 
@@ -61,7 +65,11 @@ pub struct ManualClock {
 
 impl ManualClock {
     pub fn new(now_us: i64) -> Self {
-        Self { start_us: now_us, now_us: Mutex::new(now_us), wakers: Mutex::default() }
+        Self {
+            start_us: now_us,
+            now_us: Mutex::new(now_us),
+            wakers: Mutex::default(),
+        }
     }
 
     pub fn advance(&self, by: Duration) {

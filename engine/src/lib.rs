@@ -13,3 +13,10 @@ pub mod lower;
 pub mod oneoff;
 pub mod operator;
 mod window;
+
+pub mod clock;
+pub mod progress;
+#[cfg(test)]
+mod replay;
+#[allow(dead_code)]
+mod runtime;

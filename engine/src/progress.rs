@@ -156,9 +156,10 @@ pub fn offsets_between(from: &Value, to: &Value) -> u64 {
             (Some(a), Some(b)) => u64::try_from(i128::from(b) - i128::from(a)).unwrap_or(0),
             _ => 0,
         },
-        (Value::Object(a), Value::Object(b)) => {
-            b.iter().map(|(key, to)| offsets_between(a.get(key).unwrap_or(&Value::from(0)), to)).sum()
-        }
+        (Value::Object(a), Value::Object(b)) => b
+            .iter()
+            .map(|(key, to)| offsets_between(a.get(key).unwrap_or(&Value::from(0)), to))
+            .sum(),
         (Value::Array(a), Value::Array(b)) => b
             .iter()
             .enumerate()

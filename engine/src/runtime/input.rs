@@ -1,0 +1,239 @@
+//! Reading the input of an epoch: pieces that any worker may take, one batch at a time, measured on the way in.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use millpond_storage::{ChangeBatch, LogEntry};
+use parking_lot::Mutex;
+
+use crate::dataflow::EventTime;
+use crate::error::Result;
+use crate::source::{BadRow, Slice, SliceReader, Source};
+
+/// Rows that enter a dataflow in one piece at most.
+const BATCH_ROWS: usize = 16_384;
+
+/// The range of one input in one epoch, cut into pieces. Workers take from the front.
+pub(crate) struct InputQueue {
+    /// Set for slices.
+    source: Option<Arc<dyn Source>>,
+    /// Columns to read, ascending.
+    projection: Vec<usize>,
+    pieces: Mutex<VecDeque<Piece>>,
+}
+
+enum Piece {
+    Slice(Slice),
+    Entry(LogEntry),
+    /// Read already and too large for one worker: the others help.
+    Changes(ChangeBatch),
+}
+
+impl InputQueue {
+    pub(crate) fn of_source(source: Arc<dyn Source>, projection: Vec<usize>, slices: Vec<Slice>) -> Self {
+        let pieces = Mutex::new(slices.into_iter().map(Piece::Slice).collect());
+        Self {
+            source: Some(source),
+            projection,
+            pieces,
+        }
+    }
+
+    pub(crate) fn of_relation(projection: Vec<usize>, entries: Vec<LogEntry>) -> Self {
+        let pieces = Mutex::new(entries.into_iter().map(Piece::Entry).collect());
+        Self {
+            source: None,
+            projection,
+            pieces,
+        }
+    }
+
+    fn take(&self) -> Option<Piece> {
+        self.pieces.lock().pop_front()
+    }
+
+    /// Puts pieces back in front of the others.
+    fn put_back(&self, pieces: Vec<ChangeBatch>) {
+        let mut queue = self.pieces.lock();
+        for piece in pieces.into_iter().rev() {
+            queue.push_front(Piece::Changes(piece));
+        }
+    }
+}
+
+/// What one worker reads of one input during an epoch.
+#[derive(Default)]
+pub(super) struct InputReader {
+    slice: Option<Box<dyn SliceReader>>,
+}
+
+/// One piece of input.
+pub(super) struct InputBatch {
+    pub(super) changes: ChangeBatch,
+    pub(super) bytes: u64,
+    pub(super) bad_rows: Vec<BadRow>,
+}
+
+impl InputReader {
+    /// The next batch; `None` when nothing is left for this worker.
+    pub(super) fn next(&mut self, queue: &InputQueue) -> Result<Option<InputBatch>> {
+        loop {
+            if let Some(reader) = &mut self.slice {
+                if let Some(batch) = reader.next()? {
+                    let changes = ChangeBatch::insertions(batch.rows);
+                    return Ok(Some(InputBatch {
+                        changes,
+                        bytes: batch.bytes,
+                        bad_rows: batch.bad_rows,
+                    }));
+                }
+                self.slice = None;
+            }
+            match queue.take() {
+                None => return Ok(None),
+                Some(Piece::Slice(slice)) => {
+                    let source = queue.source.as_ref().expect("slices come from a source");
+                    self.slice = Some(source.open(&slice, &queue.projection)?);
+                }
+                Some(Piece::Entry(entry)) => {
+                    let mut pieces = Vec::new();
+                    for changes in entry.read()? {
+                        cut_small(&project(changes, &queue.projection)?, &mut pieces);
+                    }
+                    let rest = if pieces.len() > 1 {
+                        pieces.split_off(1)
+                    } else {
+                        Vec::new()
+                    };
+                    queue.put_back(rest);
+                    if let Some(changes) = pieces.pop() {
+                        return Ok(Some(InputBatch {
+                            changes,
+                            bytes: entry.bytes,
+                            bad_rows: Vec::new(),
+                        }));
+                    }
+                }
+                Some(Piece::Changes(changes)) => {
+                    return Ok(Some(InputBatch {
+                        changes,
+                        bytes: 0,
+                        bad_rows: Vec::new(),
+                    }));
+                }
+            }
+        }
+    }
+}
+
+fn project(changes: ChangeBatch, projection: &[usize]) -> Result<ChangeBatch> {
+    if projection.len() == changes.rows().num_columns() {
+        return Ok(changes);
+    }
+    let rows = changes.rows().project(projection)?;
+    Ok(changes.with_rows(rows))
+}
+
+fn cut_small(changes: &ChangeBatch, pieces: &mut Vec<ChangeBatch>) {
+    let rows = changes.num_rows();
+    let mut start = 0;
+    while start < rows {
+        let length = BATCH_ROWS.min(rows - start);
+        pieces.push(changes.slice(start, length));
+        start += length;
+    }
+}
+
+/// What was read of one input, summed over the workers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct InputMetrics {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) bad_rows: u64,
+    /// The greatest event time that is not too far ahead of the processing time: what the watermark follows.
+    pub(crate) guarded_max: Option<i64>,
+    /// Rows whose event time is too far ahead.
+    pub(crate) future_rows: u64,
+    pub(crate) null_event_time: u64,
+    pub(crate) max: Option<i64>,
+    pub(crate) min: Option<i64>,
+    pub(crate) sum: i128,
+    pub(crate) count: u64,
+}
+
+impl InputMetrics {
+    pub(crate) fn add(&mut self, other: &InputMetrics) {
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.bad_rows += other.bad_rows;
+        self.guarded_max = self.guarded_max.max(other.guarded_max);
+        self.future_rows += other.future_rows;
+        self.null_event_time += other.null_event_time;
+        self.max = self.max.max(other.max);
+        self.min = least(self.min, other.min);
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
+    /// Takes account of a batch that is about to enter the dataflow.
+    pub(super) fn measure(
+        &mut self,
+        batch: &InputBatch,
+        event_time: Option<&EventTime>,
+        processing_time_us: i64,
+    ) -> Result<()> {
+        self.bytes += batch.bytes;
+        self.bad_rows += batch.bad_rows.len() as u64;
+        self.rows += match batch.changes.weights() {
+            None => batch.changes.num_rows() as u64,
+            Some(weights) => weights.values().iter().map(|weight| weight.unsigned_abs()).sum(),
+        };
+        match event_time {
+            Some(event_time) if !batch.changes.is_empty() => {
+                self.measure_times(&batch.changes, event_time, processing_time_us)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn measure_times(&mut self, changes: &ChangeBatch, event_time: &EventTime, now_us: i64) -> Result<()> {
+        let column = changes.rows().column(event_time.column);
+        let micros = cast(column, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+        let times = micros.as_primitive::<TimestampMicrosecondType>();
+        let guard = event_time
+            .max_future_us
+            .map_or(i64::MAX, |ahead| now_us.saturating_add(ahead));
+        for (row, time) in times.values().iter().enumerate() {
+            // A row taken away was counted when it came.
+            let weight = changes.weight(row);
+            if weight <= 0 {
+                continue;
+            }
+            if times.is_null(row) {
+                self.null_event_time += weight.unsigned_abs();
+                continue;
+            }
+            if *time > guard {
+                self.future_rows += weight.unsigned_abs();
+            } else {
+                self.guarded_max = self.guarded_max.max(Some(*time));
+            }
+            self.max = self.max.max(Some(*time));
+            self.min = least(self.min, Some(*time));
+            self.sum += i128::from(*time) * i128::from(weight);
+            self.count += weight.unsigned_abs();
+        }
+        Ok(())
+    }
+}
+
+/// The lesser of what is there.
+fn least(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
