@@ -61,9 +61,9 @@ impl Configuration {
         matrix
     }
 
-    /// Labels for `onlyif` and `skipif`.
+    /// Labels for `onlyif` and `skipif` that follow from the configuration.
     pub fn labels(&self) -> Vec<&'static str> {
-        let mut labels = vec!["millpond"];
+        let mut labels = Vec::new();
         labels.extend((self.restarts != Restarts::Never).then_some("restart"));
         labels.extend((self.views == ViewOrder::After).then_some("views_after"));
         labels

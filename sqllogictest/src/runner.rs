@@ -149,11 +149,20 @@ impl Runner {
     }
 
     fn skips(&self, conditions: &[Condition]) -> bool {
-        let labels = self.configuration.labels();
+        let labels = self.labels();
         conditions.iter().any(|condition| match condition {
             Condition::OnlyIf { label } => !labels.contains(&label.as_str()),
             Condition::SkipIf { label } => labels.contains(&label.as_str()),
         })
+    }
+
+    fn labels(&self) -> Vec<&'static str> {
+        let mut labels = self.configuration.labels();
+        labels.push(match self.session.target {
+            Target::Own(_) => "millpond",
+            Target::Remote(_) => "remote",
+        });
+        labels
     }
 
     async fn statement(

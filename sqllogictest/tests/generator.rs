@@ -1,1 +1,29 @@
-//! Random tests.
+//! Random cases for a while: `MILLPOND_GENERATOR_SECONDS` (20), from `MILLPOND_SEED` (a new one), starting at
+//! `MILLPOND_GENERATOR_CASE` (0). The seed stands in the output.
+
+use std::time::Duration;
+
+use millpond_sqllogictest::generator;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is a number, not '{text}'"))
+    })
+}
+
+#[tokio::test]
+async fn views_equal_their_select_in_random_cases() {
+    let seed = setting("MILLPOND_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
+    let first = setting("MILLPOND_GENERATOR_CASE").unwrap_or(0);
+    let time = Duration::from_secs(setting("MILLPOND_GENERATOR_SECONDS").unwrap_or(20));
+    // libtest shows the output of a test only when it fails; the seed belongs in every log.
+    println!("MILLPOND_SEED={seed}");
+    match generator::run(seed, first, time).await {
+        Ok(report) => {
+            println!("{report:?}");
+            assert!(report.oracle_checks > 0, "a run without a check proves nothing");
+        }
+        Err(error) => panic!("MILLPOND_SEED={seed}\n{error:#}"),
+    }
+}
