@@ -1,1 +1,44 @@
-//! placeholder
+//! Sources and formats: how rows of the outside world become Arrow batches.
+//!
+//! A connector turns `WITH` options into its own typed struct and opens a [`Source`], which the engine asks for ranges and
+//! slices. A format turns bytes into columns and knows no files. [`CONNECTORS`](connector::CONNECTORS) and
+//! [`FORMATS`](format::FORMATS) are the only lists: a new one is one file and one line.
+//!
+//! Deliberately absent: threads, queries, clocks. The engine says what time it is.
+
+mod connector;
+mod error;
+mod file;
+mod format;
+mod literal;
+pub mod options;
+mod rate;
+
+use std::sync::Arc;
+
+use millpond_catalog::{Column, Options};
+use millpond_engine::source::{Source, SourceContext};
+
+pub use connector::reference;
+pub use error::{Error, Result};
+
+/// Opens the source that `CREATE SOURCE` described. The outside world may be missing: that shows when the source is
+/// asked.
+pub fn open_source(
+    connector: &str,
+    options: &Options,
+    columns: &[Column],
+    context: SourceContext,
+) -> Result<Arc<dyn Source>> {
+    (connector::find(connector)?.open)(options, columns, context)
+}
+
+/// Checks options, columns and that what they name is there, when `CREATE SOURCE` is planned.
+pub fn validate(connector: &str, options: &Options, columns: &[Column]) -> Result<()> {
+    (connector::find(connector)?.validate)(options, columns)
+}
+
+/// The columns of a source that was declared without any; `None` where the user has to declare them.
+pub fn default_columns(connector: &str) -> Result<Option<Vec<Column>>> {
+    Ok(connector::find(connector)?.columns.map(|columns| columns()))
+}

@@ -1,0 +1,260 @@
+//! The rate source: numbered rows at a fixed rate, for trying things out and for load.
+//!
+//! Value v belongs to one instant, `time_of(v)`, which only depends on the start time and the options. The start time is
+//! kept in the source's notes, so a replay and a restart give the same rows and go on without a gap.
+
+mod options;
+mod schedule;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, SchemaRef};
+use millpond_catalog::{Column, Options, SqlType, arrow_schema};
+use millpond_engine::source::{
+    Limit, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
+};
+use serde_json::json;
+
+use crate::connector::Connector;
+use crate::error::{Error, Result};
+use crate::options::OptionReader;
+use options::RateOptions;
+use schedule::Schedule;
+
+pub const CONNECTOR: Connector = Connector {
+    name: "rate",
+    doc: "Rows `(timestamp, value)`: value counts from 0 without gaps, timestamp is the instant at which the value is due.",
+    options: RateOptions::SPECS,
+    columns: Some(columns),
+    validate,
+    open,
+};
+
+/// A row counts as this many bytes of input: a timestamp and a number.
+const ROW_BYTES: u64 = 16;
+const BATCH_ROWS: u64 = 8192;
+const START_KEY: &str = "start_us";
+
+fn columns() -> Vec<Column> {
+    let column = |name: &str, sql_type| Column {
+        name: name.to_owned(),
+        sql_type,
+        nullable: true,
+        default: None,
+    };
+    vec![
+        column("timestamp", SqlType::Timestamp),
+        column("value", SqlType::Int8),
+    ]
+}
+
+fn validate(options: &Options, columns: &[Column]) -> Result<()> {
+    read_options(options)?;
+    check_columns(columns)
+}
+
+fn read_options(options: &Options) -> Result<RateOptions> {
+    let mut reader = OptionReader::new("connector \"rate\"", options);
+    let rate = RateOptions::read(&mut reader)?;
+    reader.finish()?;
+    Ok(rate)
+}
+
+fn check_columns(columns: &[Column]) -> Result<()> {
+    let fits = |column: &Column| match column.name.as_str() {
+        "timestamp" => matches!(column.sql_type, SqlType::Timestamp | SqlType::TimestampTz),
+        "value" => column.sql_type == SqlType::Int8,
+        _ => false,
+    };
+    match columns.iter().find(|column| !fits(column)) {
+        None if !columns.is_empty() => Ok(()),
+        None => Err(columns_error(
+            "connector \"rate\" has columns timestamp and value".to_owned(),
+        )),
+        Some(column) => Err(columns_error(format!(
+            "connector \"rate\" has no column \"{}\" of type {}",
+            column.name, column.sql_type
+        ))),
+    }
+}
+
+fn columns_error(message: String) -> Error {
+    let hint = "Its columns are timestamp timestamp and value bigint; the column list may be left out.";
+    Error::Columns {
+        message,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn open(options: &Options, columns: &[Column], context: SourceContext) -> Result<Arc<dyn Source>> {
+    let options = read_options(options)?;
+    check_columns(columns)?;
+    let start_us = match context.notes.get(START_KEY)? {
+        Some(note) => parse_start(&note)?,
+        None => {
+            context.notes.put(vec![(
+                START_KEY.to_owned(),
+                context.now_us.to_string().into_bytes(),
+            )])?;
+            context.now_us
+        }
+    };
+    let schedule = Schedule {
+        start_us,
+        rows_per_second: options.rows_per_second.get(),
+        ramp_up_us: options.ramp_up_time.as_micros() as u64,
+    };
+    let partitions = options.num_partitions.map(|n| n.get() as usize);
+    Ok(Arc::new(RateSource {
+        schema: arrow_schema(columns),
+        schedule,
+        partitions,
+    }))
+}
+
+fn parse_start(note: &[u8]) -> Result<i64, SourceError> {
+    let start = std::str::from_utf8(note).ok().and_then(|text| text.parse().ok());
+    start.ok_or_else(|| SourceError::Failed {
+        message: "the stored start time of a rate source is damaged".to_owned(),
+        hint: None,
+    })
+}
+
+struct RateSource {
+    schema: SchemaRef,
+    schedule: Schedule,
+    partitions: Option<usize>,
+}
+
+/// Values below it were read.
+fn position(value: u64) -> Position {
+    Position(json!({ "value": value }))
+}
+
+fn value_of(position: &Position) -> u64 {
+    position.0["value"]
+        .as_u64()
+        .expect("a position made by this source")
+}
+
+impl Source for RateSource {
+    fn description(&self) -> String {
+        format!("rate[{} rows/s]", self.schedule.rows_per_second)
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn start(&self) -> Position {
+        position(0)
+    }
+
+    fn advance(
+        &self,
+        from: &Position,
+        until: Option<&Position>,
+        limit: Limit,
+    ) -> Result<Option<Position>, SourceError> {
+        let from = value_of(from);
+        let end = self
+            .schedule
+            .due(limit.now_us)
+            .min(until.map_or(u64::MAX, value_of));
+        let end = end.min(from.saturating_add((limit.bytes / ROW_BYTES).max(1)));
+        Ok((end > from).then(|| position(end)))
+    }
+
+    fn latest(&self, now_us: i64) -> Result<Position, SourceError> {
+        Ok(position(self.schedule.due(now_us)))
+    }
+
+    fn reached(&self, position: &Position, target: &Position) -> bool {
+        value_of(position) >= value_of(target)
+    }
+
+    fn slices(&self, from: &Position, to: &Position, workers: usize) -> Result<Vec<Slice>, SourceError> {
+        let (from, to) = (value_of(from), value_of(to));
+        let pieces = self.partitions.unwrap_or(workers).max(1) as u64;
+        let step = to.saturating_sub(from).div_ceil(pieces).max(1);
+        let mut slices = Vec::new();
+        let mut start = from;
+        while start < to {
+            let end = (start + step).min(to);
+            slices.push(Slice {
+                what: json!([start, end]),
+                bytes: (end - start) * ROW_BYTES,
+            });
+            start = end;
+        }
+        Ok(slices)
+    }
+
+    fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
+        let bound = |index: usize| slice.what[index].as_u64().expect("a slice made by this source");
+        let schema = self
+            .schema
+            .project(projection)
+            .expect("a projection of this source's schema");
+        Ok(Box::new(RateReader {
+            schema: Arc::new(schema),
+            schedule: self.schedule,
+            next: bound(0),
+            end: bound(1),
+        }))
+    }
+
+    fn forget(&self, _position: &Position) {}
+
+    fn poll_interval_ms(&self) -> u64 {
+        // One row's time, but neither a busy loop nor a visible lag.
+        (1000 / self.schedule.rows_per_second).clamp(10, 100)
+    }
+}
+
+struct RateReader {
+    schema: SchemaRef,
+    schedule: Schedule,
+    next: u64,
+    end: u64,
+}
+
+impl SliceReader for RateReader {
+    fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        let values = self.next..self.end.min(self.next + BATCH_ROWS);
+        self.next = values.end;
+        let rows = (values.end - values.start) as usize;
+        let columns = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| self.column(field.data_type(), values.clone()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns.collect(), &options)
+            .expect("columns made after the schema");
+        Ok(Some(SourceBatch {
+            bytes: rows.num_rows() as u64 * ROW_BYTES,
+            rows,
+            bad_rows: Vec::new(),
+        }))
+    }
+}
+
+impl RateReader {
+    fn column(&self, data_type: &DataType, values: std::ops::Range<u64>) -> ArrayRef {
+        match data_type {
+            DataType::Timestamp(_, zone) => {
+                let times = values.map(|value| self.schedule.time_of(value));
+                Arc::new(TimestampMicrosecondArray::from_iter_values(times).with_timezone_opt(zone.clone()))
+            }
+            _ => Arc::new(Int64Array::from_iter_values(values.map(|value| value as i64))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
