@@ -1,2 +1,11 @@
-//! End to end.
-fn main() {}
+//! End to end: the real server as its users meet it, and the shape of the code.
+
+mod agreement;
+mod deployment;
+mod exactly_once;
+mod http;
+mod limits;
+mod psql;
+mod restart;
+mod tidy;
+mod wire;

@@ -7,11 +7,13 @@
 
 mod binary;
 mod process;
+mod rows;
 mod server;
 mod wait;
 
 pub use binary::{millpond, workspace};
 pub use process::{Ended, Process};
+pub use rows::{cell, number, rows, run, sorted};
 pub use server::{Server, ServerOptions};
 pub use wait::{DEADLINE, eventually};
 

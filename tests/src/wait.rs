@@ -9,7 +9,7 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Asks `condition` until it answers `Some`; fails after [`DEADLINE`] naming `what`.
 pub async fn eventually<T>(what: &str, mut condition: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
-    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    let mut ticks = tokio::time::interval(Duration::from_millis(5));
     let begun = tokio::time::Instant::now();
     loop {
         ticks.tick().await;
