@@ -221,3 +221,37 @@ fn page_view_rows() -> Result<u64> {
     }
     Ok(rows)
 }
+
+/// All SQL of the README, in the order of the page, in one session.
+#[test]
+fn what_the_readme_says_can_be_pasted() -> Result<()> {
+    let server = Server::start(ServerOptions::default())?;
+    let page = std::fs::read_to_string(workspace().join("README.md"))?;
+    let blocks: Vec<_> = page
+        .split("```sql\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(blocks.len() >= 5, "the README shows SQL");
+    let script = server.scratch_dir().join("readme.sql");
+    std::fs::write(&script, blocks.join("\n"))?;
+    let output = psql(
+        &server,
+        &["-v", "ON_ERROR_STOP=1", "-f", &script.display().to_string()],
+    )?;
+    let error = String::from_utf8(output.stderr)?;
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8(output.stdout)?;
+    // Results are shown on the page as psql prints them.
+    for block in page
+        .split("```text\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+    {
+        assert!(
+            text.contains(block.trim_end()),
+            "the README shows\n{block}\npsql shows\n{text}"
+        );
+    }
+    Ok(())
+}

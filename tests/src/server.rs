@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::{DEADLINE, Ended, Process, millpond};
+use crate::{DEADLINE, Ended, Process, millpond, workspace};
 
 /// How to start a server. Ports are always free ones.
 #[derive(Debug, Clone)]
@@ -166,7 +166,10 @@ fn command(options: &ServerOptions, folder: &Path) -> Command {
     command
         .args(["--workers", &options.workers.to_string()])
         .args(&options.arguments);
-    command.envs(options.environment.iter().map(|(k, v)| (k, v)));
+    // Relative paths in SQL are those of a server that was started in the repository, as the README has it.
+    command
+        .current_dir(workspace())
+        .envs(options.environment.iter().map(|(k, v)| (k, v)));
     command
 }
 

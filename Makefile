@@ -1,0 +1,32 @@
+# make demo    a live windowed view within seconds of starting (first build: some minutes)
+# make test    everything a change must pass
+# make bench   speed, in release mode
+#
+# Tools that are missing on a bare machine with Rust and git are installed first (scripts/tools).
+# CARGO_TARGET_DIR and CARGO_BUILD_JOBS are honoured, as by cargo itself.
+
+CARGO ?= cargo
+
+.PHONY: demo test bench fmt lint doc
+
+demo:
+	@scripts/tools compiler
+	$(CARGO) run --locked -p millpond-server --bin millpond -- demo
+
+test:
+	@scripts/tools compiler psql
+	$(CARGO) test --locked --workspace
+
+bench:
+	@scripts/tools compiler
+	$(CARGO) bench --locked -p millpond-bench
+
+fmt:
+	$(CARGO) fmt --all
+
+lint:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
