@@ -20,7 +20,7 @@ async fn cancel_stops_the_work() -> Result<()> {
     for sql in [
         "SELECT pg_sleep(600)",
         // Work before the first row, and a flood of rows.
-        "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b WHERE a.value + b.value < 0",
+        "SELECT count(*) FROM generate_series(1, 100000) AS a (n), generate_series(1, 100000) AS b (n) WHERE a.n + b.n < 0",
         "SELECT * FROM generate_series(1, 10000000000)",
     ] {
         let token = client.cancel_token();
