@@ -166,6 +166,10 @@ fn command(options: &ServerOptions, folder: &Path) -> Command {
     command
         .args(["--workers", &options.workers.to_string()])
         .args(&options.arguments);
+    // Settings of the tests, or of the person who runs them, are none of the server's.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MILLPOND_")) {
+        command.env_remove(name);
+    }
     // Relative paths in SQL are those of a server that was started in the repository, as the README has it.
     command
         .current_dir(workspace())
