@@ -18,8 +18,10 @@ pub struct Connector {
     /// Columns where the connector fixes them.
     pub columns: Option<fn() -> Vec<Column>>,
     pub validate: fn(&Options, &[Column]) -> Result<()>,
-    pub open: fn(&Options, &[Column], SourceContext) -> Result<Arc<dyn Source>>,
+    pub open: Open,
 }
+
+type Open = fn(&Options, &[Column], SourceContext) -> Result<Arc<dyn Source>>;
 
 pub const CONNECTORS: &[Connector] = &[file::CONNECTOR, rate::CONNECTOR];
 

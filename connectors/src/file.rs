@@ -10,6 +10,7 @@ mod log;
 mod options;
 mod position;
 mod reader;
+mod slices;
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,7 +22,6 @@ use arrow::datatypes::SchemaRef;
 use millpond_catalog::{Column, Options, arrow_schema};
 use millpond_engine::source::{Limit, Position, Slice, SliceReader, Source, SourceContext, SourceError};
 use parking_lot::Mutex;
-use serde_json::json;
 
 use crate::connector::Connector;
 use crate::error::{Error, Result};
@@ -43,9 +43,6 @@ pub const CONNECTOR: Connector = Connector {
     open,
 };
 
-/// A slice is not worth being smaller or larger than this: fetching one costs something, and a worker that is done early
-/// should find another.
-const SLICE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(4 << 20);
 /// An epoch takes at least so much of a large file, however small the caps are.
 const PROGRESS_BYTES_MIN: u64 = 64 << 10;
 
@@ -126,7 +123,8 @@ impl FileSource {
         state.listed_at_us = Some(now_us);
         let capped =
             self.options.max_files_per_trigger.is_some() || self.options.max_bytes_per_trigger.is_some();
-        if !log.is_empty() && !(self.options.latest_first && capped) {
+        let every_age = log.is_empty() || self.options.latest_first && capped;
+        if !every_age {
             let age_us = i64::try_from(self.options.max_file_age.as_micros()).unwrap_or(i64::MAX);
             let oldest_us = log.newest_mtime_us().saturating_sub(age_us);
             found.retain(|entry| {
@@ -309,10 +307,7 @@ impl Source for FileSource {
             let end = if file == to.file { to.offset } else { entry.size };
             pieces.push((file, start, end));
         }
-        let total: u64 = pieces.iter().map(|(_, start, end)| end - start).sum();
-        // Several slices per worker even out their speed.
-        let target = (total / (4 * workers.max(1) as u64)).clamp(*SLICE_BYTES.start(), *SLICE_BYTES.end());
-        Ok(pack(&pieces, target))
+        Ok(slices::pack(&pieces, workers))
     }
 
     fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
@@ -381,41 +376,6 @@ impl FileSource {
             state.log.prune(&numbers)
         }
     }
-}
-
-/// Cuts pieces of files `(file, start, end)` larger than `target` and puts smaller ones together.
-fn pack(pieces: &[(u64, u64, u64)], target: u64) -> Vec<Slice> {
-    let mut slices = Vec::new();
-    let mut parts: Vec<(u64, u64, u64)> = Vec::new();
-    let mut bytes = 0;
-    let mut close = |parts: &mut Vec<(u64, u64, u64)>, bytes: &mut u64| {
-        if !parts.is_empty() {
-            slices.push(Slice {
-                what: json!(std::mem::take(parts)),
-                bytes: std::mem::take(bytes),
-            });
-        }
-    };
-    for (file, start, end) in pieces {
-        let mut start = *start;
-        if bytes + (end - start) > target {
-            close(&mut parts, &mut bytes);
-        }
-        // Equal cuts instead of a small rest.
-        let cuts = (end - start).div_ceil(target).max(1);
-        let step = (end - start).div_ceil(cuts).max(1);
-        while start < *end {
-            let stop = (start + step).min(*end);
-            parts.push((*file, start, stop));
-            bytes += stop - start;
-            if cuts > 1 {
-                close(&mut parts, &mut bytes);
-            }
-            start = stop;
-        }
-    }
-    close(&mut parts, &mut bytes);
-    slices
 }
 
 #[cfg(test)]

@@ -17,8 +17,10 @@ pub struct FormatSpec {
     pub doc: &'static str,
     /// `None` for a format that is known but not built yet.
     pub options: Option<&'static [OptionSpec]>,
-    open: fn(&mut OptionReader<'_>, &[Column]) -> Result<Arc<dyn Format>>,
+    open: Open,
 }
+
+type Open = fn(&mut OptionReader<'_>, &[Column]) -> Result<Arc<dyn Format>>;
 
 pub const FORMATS: &[FormatSpec] = &[
     json::FORMAT,

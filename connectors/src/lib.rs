@@ -11,6 +11,8 @@ mod error;
 mod file;
 mod format;
 mod literal;
+#[cfg(test)]
+mod memory_notes;
 pub mod options;
 mod rate;
 

@@ -242,7 +242,7 @@ impl PartLines {
         // A line starts at `start` if the byte before is a line end.
         let at = part.start.saturating_sub(1);
         file.seek(SeekFrom::Start(at)).map_err(failed)?;
-        let mut lines = PartLines {
+        Ok(PartLines {
             at,
             line_start: at,
             first_offset: at,
@@ -250,30 +250,7 @@ impl PartLines {
             skipping: part.start > 0,
             file,
             part,
-        };
-        if lines.at == 0 && !lines.skipping {
-            lines.skip_byte_order_mark()?;
-        }
-        Ok(lines)
-    }
-
-    fn skip_byte_order_mark(&mut self) -> Result<(), SourceError> {
-        if self.part.size < BYTE_ORDER_MARK.len() as u64 {
-            return Ok(());
-        }
-        let mut beginning = [0; BYTE_ORDER_MARK.len()];
-        self.file
-            .read_exact(&mut beginning)
-            .map_err(|error| vanished(&self.part.path, &error))?;
-        if beginning == BYTE_ORDER_MARK {
-            self.at = beginning.len() as u64;
-        } else {
-            self.file
-                .seek(SeekFrom::Start(0))
-                .map_err(|error| vanished(&self.part.path, &error))?;
-        }
-        self.line_start = self.at;
-        Ok(())
+        })
     }
 
     /// Appends whole lines to `chunk`, about [`CHUNK_BYTES`] at most unless one line is longer.
@@ -305,6 +282,10 @@ impl PartLines {
                 self.unfinished.extend_from_slice(&chunk[begin + length..]);
                 chunk.truncate(begin + length);
                 self.line_start += length as u64;
+                if self.first_offset == 0 && chunk[begin..].starts_with(BYTE_ORDER_MARK) {
+                    chunk.drain(begin..begin + BYTE_ORDER_MARK.len());
+                    self.first_offset = BYTE_ORDER_MARK.len() as u64;
+                }
                 return Ok(if self.line_start >= self.part.end {
                     Progress::Done
                 } else {
@@ -322,7 +303,9 @@ impl PartLines {
         const STEP_BYTES: usize = 16 * 1024;
         let before = chunk.len();
         // A line longer than all that is read in growing steps: each one is searched for a line end once.
-        let step = STEP_BYTES.max(before - begin);
+        let step = STEP_BYTES
+            .max(before - begin)
+            .min(LINE_BYTES_MAX + 1 - (before - begin));
         let wanted = match self.part.end.saturating_sub(self.at) {
             0 => step as u64,
             rest => rest.min(CHUNK_BYTES.saturating_sub(before).max(step) as u64),

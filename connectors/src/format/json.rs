@@ -221,7 +221,7 @@ impl JsonDecoder {
                     end: scanner.at(),
                     error: None,
                 });
-                return scanner.at() + 1;
+                return (scanner.at() + 1).min(bytes.len());
             }
             Err(flaw) => flaw,
         };
@@ -247,7 +247,7 @@ impl JsonDecoder {
             self.tokens.truncate(first);
             bad_lines.push(BadLine { start, end, error });
         }
-        end + 1
+        (end + 1).min(bytes.len())
     }
 
     /// Decodes the noted rows column by column. `original` is the chunk as it came.

@@ -9,7 +9,7 @@ pub fn bytea(text: &str) -> Result<Vec<u8>, String> {
     let error = || invalid(&SqlType::Bytea, text);
     if let Some(hex) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return Err(error());
         }
         let pair = |pair: &[u8]| Some(hex_digit(pair[0])? << 4 | hex_digit(pair[1])?);

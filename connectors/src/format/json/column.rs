@@ -3,14 +3,15 @@
 //! A value that does not fit becomes NULL and a flaw of its row; what that means for the row is decided above. Elements of
 //! arrays and fields of structs are columns of their own, whose flaws count for the row that holds them.
 
+mod nested;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BinaryBuilder, BooleanBuilder, ListArray, NullBufferBuilder,
-    PrimitiveArray, StringArray, StringBuilder, StructArray,
+    ArrayRef, ArrowPrimitiveType, BinaryBuilder, BooleanBuilder, NullBufferBuilder, PrimitiveArray,
+    StringArray, StringBuilder,
 };
-use arrow::buffer::OffsetBuffer;
 use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
@@ -18,9 +19,8 @@ use arrow::datatypes::{
 };
 use millpond_catalog::{Column, SqlType};
 
-use super::fields::Fields;
 use super::options::EpochUnit;
-use super::scan::{Kind, Scanner, Token};
+use super::scan::{Kind, Token};
 use super::text::unescape;
 use crate::literal;
 
@@ -343,77 +343,6 @@ impl ColumnReader {
         Arc::new(builder.finish())
     }
 
-    fn lists(&self, tokens: Tokens<'_>, flaws: &mut Flaws) -> ArrayRef {
-        let mut nulls = NullBufferBuilder::new(tokens.rows);
-        let (mut elements, mut owners, mut lengths) =
-            (Vec::new(), Vec::new(), Vec::with_capacity(tokens.rows));
-        for (row, token) in tokens.iter().enumerate() {
-            let before = elements.len();
-            match token.kind {
-                Kind::Array => {
-                    scan_elements(tokens.text, token, &mut elements);
-                    nulls.append_non_null();
-                }
-                Kind::Missing | Kind::Null => nulls.append_null(),
-                kind => {
-                    nulls.append_null();
-                    flaws.0.push((row, self.wrong_kind(kind)));
-                }
-            }
-            lengths.push(elements.len() - before);
-            owners.resize(elements.len(), row);
-        }
-        let mut inner = Flaws::default();
-        let values = self.children[0].decode(tokens.text, &elements, 0, 1, elements.len(), &mut inner);
-        flaws.0.extend(
-            inner
-                .0
-                .into_iter()
-                .map(|(element, error)| (owners[element], error)),
-        );
-        let DataType::List(field) = self.sql_type.arrow() else {
-            unreachable!("an array is stored as a list")
-        };
-        Arc::new(ListArray::new(
-            field,
-            OffsetBuffer::from_lengths(lengths),
-            values,
-            nulls.finish(),
-        ))
-    }
-
-    fn structs(&self, tokens: Tokens<'_>, flaws: &mut Flaws) -> ArrayRef {
-        let width = self.children.len();
-        let mut fields = Fields::new(self.children.iter().map(|child| child.name.as_str()));
-        let mut nulls = NullBufferBuilder::new(tokens.rows);
-        let mut inner = vec![Token::MISSING; tokens.rows * width];
-        for (row, token) in tokens.iter().enumerate() {
-            match token.kind {
-                Kind::Object => {
-                    let mut scanner = Scanner::new(tokens.text.as_bytes(), token.start as usize);
-                    fields
-                        .scan(&mut scanner, &mut inner[row * width..(row + 1) * width])
-                        .expect("the line was checked before");
-                    nulls.append_non_null();
-                }
-                Kind::Missing | Kind::Null => nulls.append_null(),
-                kind => {
-                    nulls.append_null();
-                    flaws.0.push((row, self.wrong_kind(kind)));
-                }
-            }
-        }
-        let decode = |(index, child): (usize, &ColumnReader)| {
-            child.decode(tokens.text, &inner, index, width, tokens.rows, flaws)
-        };
-        let columns: Vec<ArrayRef> = self.children.iter().enumerate().map(decode).collect();
-        let DataType::Struct(fields) = self.sql_type.arrow() else {
-            unreachable!("a struct is stored as one")
-        };
-        let array = StructArray::try_new_with_length(fields, columns, nulls.finish(), tokens.rows);
-        Arc::new(array.expect("columns decoded after the fields"))
-    }
-
     /// The text of a value that is no container.
     fn scalar<'a>(&self, text: &'a str, token: Token, scratch: &'a mut String) -> Result<&'a str, String> {
         match token.kind {
@@ -455,23 +384,6 @@ fn encoded_bytes(tokens: Tokens<'_>) -> usize {
         .iter()
         .map(|token| (token.end - token.start) as usize)
         .sum()
-}
-
-/// Adds a token per element of the array at `token`.
-fn scan_elements(text: &str, token: Token, elements: &mut Vec<Token>) {
-    let mut scanner = Scanner::new(text.as_bytes(), token.start as usize + 1);
-    scanner.skip_space();
-    if scanner.peek() == Some(b']') {
-        return;
-    }
-    loop {
-        elements.push(scanner.value().expect("the line was checked before"));
-        scanner.skip_space();
-        if scanner.peek() != Some(b',') {
-            return;
-        }
-        scanner.skip(1);
-    }
 }
 
 /// `text` if it has at most `length` characters; spaces beyond are cut off, as Postgres does.

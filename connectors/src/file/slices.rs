@@ -1,0 +1,45 @@
+//! How a range of files is dealt out to workers.
+
+use millpond_engine::source::Slice;
+use serde_json::json;
+
+/// A slice is not worth being smaller or larger than this: fetching one costs something, and a worker that is done early
+/// should find another.
+const SLICE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(4 << 20);
+/// Cuts pieces of files `(file, start, end)` that are larger than a slice should be, and puts smaller ones together.
+pub fn pack(pieces: &[(u64, u64, u64)], workers: usize) -> Vec<Slice> {
+    let total: u64 = pieces.iter().map(|(_, start, end)| end - start).sum();
+    // Several slices per worker even out their speed.
+    let target = (total / (4 * workers.max(1) as u64)).clamp(*SLICE_BYTES.start(), *SLICE_BYTES.end());
+    let mut slices = Vec::new();
+    let mut parts: Vec<(u64, u64, u64)> = Vec::new();
+    let mut bytes = 0;
+    let mut close = |parts: &mut Vec<(u64, u64, u64)>, bytes: &mut u64| {
+        if !parts.is_empty() {
+            slices.push(Slice {
+                what: json!(std::mem::take(parts)),
+                bytes: std::mem::take(bytes),
+            });
+        }
+    };
+    for (file, start, end) in pieces {
+        let mut start = *start;
+        if bytes + (end - start) > target {
+            close(&mut parts, &mut bytes);
+        }
+        // Equal cuts instead of a small rest.
+        let cuts = (end - start).div_ceil(target).max(1);
+        let step = (end - start).div_ceil(cuts).max(1);
+        while start < *end {
+            let stop = (start + step).min(*end);
+            parts.push((*file, start, stop));
+            bytes += stop - start;
+            if cuts > 1 {
+                close(&mut parts, &mut bytes);
+            }
+            start = stop;
+        }
+    }
+    close(&mut parts, &mut bytes);
+    slices
+}
