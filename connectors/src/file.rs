@@ -49,11 +49,13 @@ const PROGRESS_BYTES_MIN: u64 = 64 << 10;
 fn validate(options: &Options, columns: &[Column]) -> Result<()> {
     let (options, _) = read_options(options, columns)?;
     let listing = Listing::new(&options)?;
+    // The folder itself may be made later, by whoever fills it.
     let base = listing.base();
-    if fs::metadata(&base).is_err() {
+    let parent = base.parent().unwrap_or(&base);
+    if fs::metadata(parent).is_err() {
         return Err(Error::Missing {
-            message: format!("path \"{}\" does not exist", base.display()),
-            hint: Some("Create the folder first; files may come later.".to_owned()),
+            message: format!("folder \"{}\" does not exist", parent.display()),
+            hint: Some("Check the path, or create the folder first; files may come later.".to_owned()),
         });
     }
     Ok(())
@@ -117,6 +119,11 @@ impl FileSource {
     /// Lists the folder and numbers what is new.
     fn discover(&self, state: &mut State, now_us: i64) -> Result<(), SourceError> {
         let State { log, ignored, .. } = state;
+        if log.is_empty() && !self.listing.is_there() {
+            // A folder that nobody has made yet is an empty one; one that had files before is missing.
+            state.listed_at_us = Some(now_us);
+            return Ok(());
+        }
         let mut found = self
             .listing
             .new_files(|path| log.contains(path) || ignored.contains(path))?;

@@ -66,6 +66,10 @@ impl Listing {
         self.path.components().take_while(fixed).collect()
     }
 
+    pub fn is_there(&self) -> bool {
+        !fs::metadata(self.base()).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    }
+
     /// Files there now whose path `known` does not have. Known files cost no more than their name.
     pub fn new_files(&self, known: impl Fn(&str) -> bool) -> Result<Vec<FileEntry>, SourceError> {
         let base = self.base();

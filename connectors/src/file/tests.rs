@@ -511,22 +511,31 @@ fn files_removed_before_anyone_read_them_are_passed_over_for_good() {
 }
 
 #[test]
-fn a_missing_folder_is_an_error_at_create_and_a_wait_later() {
+fn a_folder_may_be_made_later_but_not_the_one_around_it() {
     let pond = Pond::new();
-    let inner = pond.path("in");
-    let path = inner.to_str().unwrap();
     let columns = [column("a", SqlType::Int8)];
-    let entries = |path: &str| options(&[("path", path), ("format", "json")]);
-    let error = crate::validate("file", &entries(path), &columns).unwrap_err();
-    assert_eq!(error.to_string(), format!("path \"{path}\" does not exist"));
-    let error = crate::validate("file", &entries(&format!("{path}/2024-*/x.json")), &columns).unwrap_err();
-    assert_eq!(error.to_string(), format!("path \"{path}\" does not exist"));
+    let validate =
+        |path: &str| crate::validate("file", &options(&[("path", path), ("format", "json")]), &columns);
+    let (inner, path) = (pond.path("in"), pond.path("in").to_str().unwrap().to_owned());
+    for name in ["a.json", "day=1/x.json", "*/x.json"] {
+        let result = validate(&format!("{path}/{name}"));
+        let expected = if name.starts_with('*') {
+            None
+        } else {
+            Some(pond.path("in").join(name))
+        };
+        let expected =
+            expected.map(|path| format!("folder \"{}\" does not exist", path.parent().unwrap().display()));
+        assert_eq!(result.err().map(|error| error.to_string()), expected);
+    }
 
-    pond.row("in/a.json", 1, 1);
-    crate::validate("file", &entries(path), &columns).unwrap();
-    let source = pond.source_at(path, &[]);
+    validate(&path).unwrap();
+    let source = pond.source_at(&path, &[]);
     let mut position = source.start();
+    assert_eq!(source.latest(0).unwrap(), position);
+    pond.row("in/a.json", 1, 1);
     source.latest(0).unwrap();
+    // Once it had files, a folder that is away is waited for.
     fs::rename(&inner, pond.path("away")).unwrap();
     for result in [
         source.advance(&position, None, ALL).map(drop),
