@@ -7,6 +7,7 @@
 //! Deliberately absent: operators, SQL parsing, file formats.
 
 pub mod error;
+pub mod function;
 pub mod outcome;
 pub mod pg;
 pub mod pg_catalog;

@@ -6,45 +6,87 @@
 //!
 //! Oids below 16384 are the ones that Postgres itself has; user objects follow in the order of their ids.
 
+mod activity;
 mod attribute;
 mod constraint;
 mod context;
 mod database;
 mod definition;
+mod dependency;
+mod foreign;
 mod function;
+mod listing;
 mod oid;
 mod provider;
 mod relation;
 mod role;
 mod rows;
+mod setting;
 mod types;
+mod value;
 
-pub use context::{Session, SystemContext};
+pub use constraint::{primary_key, primary_key_columns, primary_key_name, table_of_constraint};
+pub use context::{ServerState, SettingChange, SystemContext, current_schema};
+pub use database::UTF8;
+pub use definition::{SystemTable, type_named};
+pub use function::{FunctionRow, functions};
+pub use oid::{OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type};
 pub use provider::{system_table, system_table_names};
-
-use definition::SystemTable;
-use rows::Rows;
+pub use relation::relation_bytes;
+pub use rows::Rows;
+pub use types::TYPES;
+pub use value::{Value, array};
 
 /// Fills the rows of one system table.
 type Fill = fn(&SystemContext, &mut Rows);
 
 /// What stands in each relation; one that is not listed is empty.
 fn fill(table: &SystemTable) -> Option<Fill> {
-    Some(match (table.schema, table.name) {
-        ("pg_catalog", "pg_class") => relation::pg_class,
-        ("pg_catalog", "pg_attribute") => attribute::pg_attribute,
-        ("pg_catalog", "pg_attrdef") => attribute::pg_attrdef,
-        ("pg_catalog", "pg_type") => types::pg_type,
-        ("pg_catalog", "pg_namespace") => database::pg_namespace,
-        ("pg_catalog", "pg_database") => database::pg_database,
-        ("pg_catalog", "pg_tablespace") => database::pg_tablespace,
-        ("pg_catalog", "pg_authid" | "pg_roles") => role::pg_roles,
-        ("pg_catalog", "pg_user" | "pg_shadow") => role::pg_user,
-        ("pg_catalog", "pg_index") => constraint::pg_index,
-        ("pg_catalog", "pg_constraint") => constraint::pg_constraint,
+    match table.schema {
+        "pg_catalog" => fill_pg_catalog(table.name),
+        _ => None,
+    }
+}
+
+fn fill_pg_catalog(name: &str) -> Option<Fill> {
+    Some(match name {
+        "pg_aggregate" => function::pg_aggregate,
+        "pg_am" => database::pg_am,
+        "pg_attrdef" => attribute::pg_attrdef,
+        "pg_attribute" => attribute::pg_attribute,
+        "pg_authid" | "pg_roles" => role::pg_roles,
+        "pg_cast" => function::pg_cast,
+        "pg_class" => relation::pg_class,
+        "pg_collation" => database::pg_collation,
+        "pg_constraint" => constraint::pg_constraint,
+        "pg_database" => database::pg_database,
+        "pg_depend" => dependency::pg_depend,
+        "pg_foreign_data_wrapper" => foreign::pg_foreign_data_wrapper,
+        "pg_foreign_server" => foreign::pg_foreign_server,
+        "pg_foreign_table" => foreign::pg_foreign_table,
+        "pg_index" => constraint::pg_index,
+        "pg_indexes" => listing::pg_indexes,
+        "pg_language" => database::pg_language,
+        "pg_matviews" => listing::pg_matviews,
+        "pg_namespace" => database::pg_namespace,
+        "pg_operator" => function::pg_operator,
+        "pg_proc" => function::pg_proc,
+        "pg_rewrite" => dependency::pg_rewrite,
+        "pg_settings" => setting::pg_settings,
+        "pg_stat_activity" => activity::pg_stat_activity,
+        "pg_stat_database" => activity::pg_stat_database,
+        "pg_stat_all_tables" | "pg_stat_user_tables" => listing::pg_stat_user_tables,
+        "pg_stat_ssl" | "pg_stat_gssapi" => activity::pg_stat_ssl,
+        "pg_statio_all_tables" | "pg_statio_user_tables" => listing::pg_stat_user_tables,
+        "pg_tables" => listing::pg_tables,
+        "pg_tablespace" => database::pg_tablespace,
+        "pg_timezone_names" => setting::pg_timezone_names,
+        "pg_type" => types::pg_type,
+        "pg_user" | "pg_shadow" => role::pg_user,
+        "pg_views" => listing::pg_views,
         _ => return None,
     })
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

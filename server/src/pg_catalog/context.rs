@@ -1,46 +1,94 @@
-//! What system tables and catalog functions are computed from: the state of catalog and session as one statement sees it.
+//! What system tables and catalog functions are computed from: the state of catalog, session and engine as one statement
+//! sees it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use millpond_catalog::{Catalog, Object, ObjectId, ObjectName};
+use millpond_catalog::{Catalog, DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
+use millpond_sql::Settings;
+use parking_lot::Mutex;
 
-use super::definition::SystemTable;
+use super::definition::{self, SystemTable};
 use super::oid;
 use super::rows::Rows;
+use crate::function::AdvisoryLocks;
+use crate::session::{SessionInfo, Sessions};
 
-/// The session that a statement runs in.
-#[derive(Debug, Clone)]
-pub struct Session {
-    pub user: String,
-    pub database: String,
-    /// What `pg_backend_pid()` says and a cancel request names.
-    pub pid: i32,
+/// What lives as long as the server and is the same for all sessions.
+#[derive(Clone)]
+pub struct ServerState {
+    pub sessions: Arc<Sessions>,
+    pub advisory_locks: Arc<AdvisoryLocks>,
+    /// When the server started, microseconds since 1970.
+    pub started_us: i64,
+}
+
+/// A change that `set_config` made, to be applied to the session when the statement has succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingChange {
+    pub name: String,
+    pub value: String,
+    /// Until the end of the transaction.
+    pub local: bool,
 }
 
 /// Made at the start of a statement and shared by everything that the statement reads.
-#[derive(Debug)]
 pub struct SystemContext {
     pub catalog: Arc<Catalog>,
-    pub session: Session,
+    pub server: ServerState,
+    pub session: Arc<SessionInfo>,
+    /// When the statement began, microseconds since 1970.
+    pub now_us: i64,
+    settings: Mutex<Settings>,
+    changes: Mutex<Vec<SettingChange>>,
     /// Rows already computed, by the oid of the table: a correlated subquery scans its tables once per outer row.
     computed: Mutex<HashMap<u32, RecordBatch>>,
 }
 
 impl SystemContext {
-    pub fn new(catalog: Arc<Catalog>, session: Session) -> Self {
+    pub fn new(
+        catalog: Arc<Catalog>,
+        server: ServerState,
+        session: Arc<SessionInfo>,
+        settings: Settings,
+        now_us: i64,
+    ) -> Self {
         Self {
             catalog,
+            server,
             session,
+            now_us,
+            settings: Mutex::new(settings),
+            changes: Mutex::default(),
             computed: Mutex::default(),
         }
     }
 
+    /// The session's settings, with what this statement has changed.
+    pub fn settings(&self) -> Settings {
+        self.settings.lock().clone()
+    }
+
+    /// Changes a setting for the rest of the statement and remembers it for the session.
+    ///
+    /// # Errors
+    /// An unknown setting, a value it does not take.
+    pub fn set_setting(&self, change: SettingChange) -> millpond_sql::Result<()> {
+        self.settings.lock().set(&change.name, Some(&change.value))?;
+        self.changes.lock().push(change);
+        Ok(())
+    }
+
+    /// What `set_config` changed since the last call, for the session to apply.
+    pub fn take_setting_changes(&self) -> Vec<SettingChange> {
+        std::mem::take(&mut *self.changes.lock())
+    }
+
     /// The rows of a table, the same ones each time.
     pub fn rows(&self, table: &'static SystemTable) -> RecordBatch {
-        let mut computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(batch) = computed.get(&table.oid) {
+        if let Some(batch) = self.computed.lock().get(&table.oid) {
             return batch.clone();
         }
         let mut rows = Rows::new(table);
@@ -48,7 +96,7 @@ impl SystemContext {
             fill(self, &mut rows);
         }
         let batch = rows.finish();
-        computed.insert(table.oid, batch.clone());
+        self.computed.lock().insert(table.oid, batch.clone());
         batch
     }
 
@@ -58,25 +106,69 @@ impl SystemContext {
         self.catalog.get(ObjectId(u64::from(id)))
     }
 
-    /// The oid of a relation by its name; without a schema it is looked up in `pg_catalog`, then in `public`.
+    /// Schemas in the order in which names are looked up, `pg_catalog` included.
+    pub fn search_path(&self) -> Vec<String> {
+        let mut path = self.settings.lock().search_path();
+        if !path.iter().any(|schema| schema == "pg_catalog") {
+            path.insert(0, "pg_catalog".to_owned());
+        }
+        path.retain(|schema| oid::namespace_named(schema).is_some());
+        path
+    }
+
+    /// The oid of a relation or index by its name; without a schema it is looked up along the search path.
     pub fn relation_oid(&self, schema: Option<&str>, name: &str) -> Option<u32> {
-        let user = |schema: &str| {
-            let object = self.catalog.find(&ObjectName::new(schema, name));
-            object
-                .map(|object| oid::relation(object.id))
-                .or_else(|| self.primary_key_index_oid(schema, name))
-        };
-        let system = |schema: &str| super::definition::find(schema, name).map(|table| table.oid);
         match schema {
-            Some(schema) => system(schema).or_else(|| user(schema)),
-            None => system("pg_catalog").or_else(|| user(millpond_catalog::DEFAULT_SCHEMA)),
+            Some(schema) => self.relation_in(schema, name),
+            None => self.search_path().iter().find_map(|schema| self.relation_in(schema, name)),
         }
     }
 
-    fn primary_key_index_oid(&self, schema: &str, name: &str) -> Option<u32> {
-        let table = self
-            .catalog
-            .find(&ObjectName::new(schema, name.strip_suffix("_pkey")?))?;
+    fn relation_in(&self, schema: &str, name: &str) -> Option<u32> {
+        if let Some(table) = definition::find(schema, name) {
+            return Some(table.oid);
+        }
+        if let Some(object) = self.catalog.find(&ObjectName::new(schema, name)) {
+            return Some(oid::relation(object.id));
+        }
+        let table = self.catalog.find(&ObjectName::new(schema, name.strip_suffix("_pkey")?))?;
         (!super::constraint::primary_key(table).is_empty()).then(|| oid::primary_key_index(table.id))
     }
+
+    /// Schema and name of the relation or index with this oid.
+    pub fn relation_name(&self, oid: u32) -> Option<(String, String)> {
+        if let Some(table) = definition::all().find(|table| table.oid == oid) {
+            return Some((table.schema.to_owned(), table.name.to_owned()));
+        }
+        if let Some(object) = self.object_of_oid(oid) {
+            return Some((object.name.schema.clone(), object.name.name.clone()));
+        }
+        let table = self.table_of_index(oid)?;
+        Some((table.name.schema.clone(), super::constraint::primary_key_name(table)))
+    }
+
+    /// The table whose primary key has an index of this oid.
+    pub fn table_of_index(&self, oid: u32) -> Option<&Arc<Object>> {
+        self.catalog.objects().find(|object| {
+            oid::primary_key_index(object.id) == oid && !super::constraint::primary_key(object).is_empty()
+        })
+    }
+
+    /// Whether a name without schema finds this relation rather than another of that name.
+    pub fn is_visible(&self, schema: &str, name: &str) -> bool {
+        let first = self.search_path().into_iter().find(|schema| self.relation_in(schema, name).is_some());
+        first.is_some_and(|first| first == schema)
+    }
+}
+
+impl fmt::Debug for SystemContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SystemContext({} at {})", self.session.pid, self.now_us)
+    }
+}
+
+/// The schema that `CREATE` without one uses, if the search path has one.
+pub fn current_schema(context: &SystemContext) -> Option<String> {
+    let path = context.settings.lock().search_path();
+    path.into_iter().find(|schema| schema == DEFAULT_SCHEMA || oid::namespace_named(schema).is_some())
 }

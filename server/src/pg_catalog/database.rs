@@ -7,7 +7,7 @@ use super::{SystemContext, oid};
 pub const UTF8: i32 = 6;
 
 pub fn pg_namespace(_context: &SystemContext, rows: &mut Rows) {
-    for (oid, name) in oid::NAMESPACES {
+    for (oid, name) in oid::namespaces() {
         rows.add([
             ("oid", oid.into()),
             ("nspname", name.into()),
@@ -40,6 +40,42 @@ pub fn pg_tablespace(_context: &SystemContext, rows: &mut Rows) {
             ("oid", oid.into()),
             ("spcname", name.into()),
             ("spcowner", oid::OWNER.into()),
+        ]);
+    }
+}
+
+/// How rows and indexes are kept, as far as clients ask.
+pub fn pg_am(_context: &SystemContext, rows: &mut Rows) {
+    for (oid, name, kind) in [(oid::HEAP, "heap", 't'), (oid::BTREE, "btree", 'i')] {
+        rows.add([("oid", oid.into()), ("amname", name.into()), ("amtype", kind.into())]);
+    }
+}
+
+/// Text is compared byte by byte.
+pub fn pg_collation(_context: &SystemContext, rows: &mut Rows) {
+    let collations = [(oid::DEFAULT_COLLATION, "default", 'd', None), (oid::C_COLLATION, "C", 'c', Some("C"))];
+    for (oid, name, provider, locale) in collations {
+        rows.add([
+            ("oid", oid.into()),
+            ("collname", name.into()),
+            ("collnamespace", oid::PG_CATALOG.into()),
+            ("collowner", oid::OWNER.into()),
+            ("collprovider", provider.into()),
+            ("collisdeterministic", true.into()),
+            ("collencoding", (-1).into()),
+            ("collcollate", locale.into()),
+            ("collctype", locale.into()),
+        ]);
+    }
+}
+
+pub fn pg_language(_context: &SystemContext, rows: &mut Rows) {
+    for (oid, name, trusted) in [(oid::INTERNAL_LANGUAGE, "internal", false), (oid::SQL_LANGUAGE, "sql", true)] {
+        rows.add([
+            ("oid", oid.into()),
+            ("lanname", name.into()),
+            ("lanowner", oid::OWNER.into()),
+            ("lanpltrusted", trusted.into()),
         ]);
     }
 }

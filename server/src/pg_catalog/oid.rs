@@ -3,7 +3,11 @@
 //! A user object's relation is [`FIRST_USER_OID`] plus its id. What belongs to the object (its row type, its primary key,
 //! the defaults of its columns) has its oid in a range of its own, so nothing ever changes or meets another's oid.
 
-use millpond_catalog::ObjectId;
+use std::sync::Arc;
+
+use millpond_catalog::{DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
+
+use super::SystemContext;
 
 /// The first oid of user objects, as in Postgres.
 pub const FIRST_USER_OID: u32 = 16384;
@@ -23,6 +27,16 @@ pub const OWNER: u32 = 10;
 pub const HEAP: u32 = 2;
 pub const BTREE: u32 = 403;
 
+pub const INTERNAL_LANGUAGE: u32 = 12;
+pub const SQL_LANGUAGE: u32 = 14;
+
+/// Oids of catalog tables that others refer to in `classid` columns.
+pub const PG_CLASS: u32 = 1259;
+pub const PG_REWRITE: u32 = 2618;
+
+/// The wrapper and server that stand for all connectors: the range of the connectors follows.
+pub const WRAPPER: u32 = 16010;
+
 pub const DEFAULT_COLLATION: u32 = 100;
 pub const C_COLLATION: u32 = 950;
 
@@ -38,6 +52,7 @@ enum Range {
     RowTypeArray,
     PrimaryKeyIndex,
     PrimaryKey,
+    Rewrite,
     Default,
 }
 
@@ -71,6 +86,11 @@ pub fn primary_key(id: ObjectId) -> u32 {
     Range::PrimaryKey.oid(id.0)
 }
 
+/// Of the rule that stands for a view's query.
+pub fn rewrite(id: ObjectId) -> u32 {
+    Range::Rewrite.oid(id.0)
+}
+
 /// Of the default of the column at `position`.
 pub fn default_of(id: ObjectId, position: usize) -> u32 {
     Range::Default.oid((id.0 << COLUMN_BITS) + position as u64)
@@ -86,8 +106,41 @@ pub fn namespace(schema: &str) -> u32 {
     }
 }
 
-/// All schemas: oid and name.
-pub const NAMESPACES: [(u32, &str); 4] = [
+/// Oid of a schema that exists.
+pub fn namespace_named(schema: &str) -> Option<u32> {
+    NAMESPACES.iter().find(|(_, name)| *name == schema).map(|(oid, _)| *oid)
+}
+
+/// Oid and name of each schema.
+pub fn namespaces() -> impl Iterator<Item = (u32, &'static str)> {
+    NAMESPACES.into_iter()
+}
+
+/// The oid of the relation of an object.
+pub fn oid_of_object(object: &Object) -> u32 {
+    relation(object.id)
+}
+
+/// The oid of the row type of a relation, by its name.
+pub fn oid_of_row_type(context: &SystemContext, schema: Option<&str>, name: &str) -> Option<u32> {
+    let (name, is_array) = match name.strip_prefix('_') {
+        Some(element) => (element, true),
+        None => (name, false),
+    };
+    let object = context.catalog.find(&ObjectName::new(schema.unwrap_or(DEFAULT_SCHEMA), name))?;
+    Some(if is_array { row_type_array(object.id) } else { row_type(object.id) })
+}
+
+/// The object whose row type this is, and whether it is the array of it.
+pub fn object_of_row_type(context: &SystemContext, oid: u32) -> Option<(&Arc<Object>, bool)> {
+    context.catalog.objects().find_map(|object| match oid {
+        _ if oid == row_type(object.id) => Some((object, false)),
+        _ if oid == row_type_array(object.id) => Some((object, true)),
+        _ => None,
+    })
+}
+
+const NAMESPACES: [(u32, &str); 4] = [
     (PG_CATALOG, "pg_catalog"),
     (PUBLIC, "public"),
     (INFORMATION_SCHEMA, "information_schema"),
@@ -113,6 +166,7 @@ mod tests {
                 row_type_array(id),
                 primary_key_index(id),
                 primary_key(id),
+                rewrite(id),
             ]);
         }
         let count = oids.len();

@@ -10,7 +10,11 @@ use millpond_catalog::{
     ViewOptions,
 };
 
-use super::{Session, SystemContext, definition, system_table};
+use millpond_sql::Settings;
+use tokio_util::sync::CancellationToken;
+
+use super::{ServerState, SystemContext, definition, system_table};
+use crate::session::{Client, Sessions};
 
 pub fn column(name: &str, sql_type: SqlType, nullable: bool, default: Option<&str>) -> Column {
     Column {
