@@ -17,7 +17,11 @@ pub enum Error {
     Storage(Arc<millpond_storage::Error>),
     /// An object in the DDL log cannot be brought back, so the server does not start.
     #[error("object {object} cannot be started again: {cause}; it was created by: {sql}")]
-    Boot { object: u64, sql: String, cause: Box<Error> },
+    Boot {
+        object: u64,
+        sql: String,
+        cause: Box<Error>,
+    },
     /// DataFusion could not plan or run a one-off query.
     #[error("{}", root_message(.0))]
     DataFusion(Arc<DataFusionError>),

@@ -43,13 +43,22 @@ pub const DEFINITIONS: &[&[Definition]] = &[
 
 /// The functions for one statement.
 pub fn scalar_functions(context: &Arc<SystemContext>) -> Vec<Arc<ScalarUDF>> {
-    let mut names: Vec<&str> = DEFINITIONS.iter().flat_map(|topic| topic.iter().map(|d| d.name)).collect();
+    let mut names: Vec<&str> = DEFINITIONS
+        .iter()
+        .flat_map(|topic| topic.iter().map(|d| d.name))
+        .collect();
     names.sort_unstable();
     names.dedup();
-    names.into_iter().map(|name| call::function(name, context)).collect()
+    names
+        .into_iter()
+        .map(|name| call::function(name, context))
+        .collect()
 }
 
 /// The definitions of one name.
 fn overloads(name: &str) -> Vec<&'static Definition> {
-    DEFINITIONS.iter().flat_map(|topic| topic.iter().filter(|d| d.name == name)).collect()
+    DEFINITIONS
+        .iter()
+        .flat_map(|topic| topic.iter().filter(|d| d.name == name))
+        .collect()
 }

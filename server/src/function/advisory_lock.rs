@@ -17,15 +17,31 @@ pub const DEFINITIONS: &[Definition] = &[
     wait("pg_advisory_lock", "int8", "void", |c, a| lock(c, a, false)),
     wait("pg_advisory_lock", "int4, int4", "void", |c, a| lock(c, a, false)),
     wait("pg_advisory_lock_shared", "int8", "void", |c, a| lock(c, a, true)),
-    wait("pg_advisory_lock_shared", "int4, int4", "void", |c, a| lock(c, a, true)),
-    effect("pg_try_advisory_lock", "int8", "bool", |c, a| Ok(try_lock(c, a, false).into())),
-    effect("pg_try_advisory_lock", "int4, int4", "bool", |c, a| Ok(try_lock(c, a, false).into())),
-    effect("pg_try_advisory_lock_shared", "int8", "bool", |c, a| Ok(try_lock(c, a, true).into())),
-    effect("pg_try_advisory_lock_shared", "int4, int4", "bool", |c, a| Ok(try_lock(c, a, true).into())),
+    wait("pg_advisory_lock_shared", "int4, int4", "void", |c, a| {
+        lock(c, a, true)
+    }),
+    effect("pg_try_advisory_lock", "int8", "bool", |c, a| {
+        Ok(try_lock(c, a, false).into())
+    }),
+    effect("pg_try_advisory_lock", "int4, int4", "bool", |c, a| {
+        Ok(try_lock(c, a, false).into())
+    }),
+    effect("pg_try_advisory_lock_shared", "int8", "bool", |c, a| {
+        Ok(try_lock(c, a, true).into())
+    }),
+    effect("pg_try_advisory_lock_shared", "int4, int4", "bool", |c, a| {
+        Ok(try_lock(c, a, true).into())
+    }),
     effect("pg_advisory_unlock", "int8", "bool", |c, a| unlock(c, a, false)),
-    effect("pg_advisory_unlock", "int4, int4", "bool", |c, a| unlock(c, a, false)),
-    effect("pg_advisory_unlock_shared", "int8", "bool", |c, a| unlock(c, a, true)),
-    effect("pg_advisory_unlock_shared", "int4, int4", "bool", |c, a| unlock(c, a, true)),
+    effect("pg_advisory_unlock", "int4, int4", "bool", |c, a| {
+        unlock(c, a, false)
+    }),
+    effect("pg_advisory_unlock_shared", "int8", "bool", |c, a| {
+        unlock(c, a, true)
+    }),
+    effect("pg_advisory_unlock_shared", "int4, int4", "bool", |c, a| {
+        unlock(c, a, true)
+    }),
     effect("pg_advisory_unlock_all", "", "void", |c, _| {
         c.server.advisory_locks.unlock_all(c.session.pid);
         Ok("".into())
@@ -54,7 +70,10 @@ impl AdvisoryLocks {
         let mut locks = self.locks.lock();
         let lock = locks.entry(key).or_default();
         lock.holders.retain(|holder, _| *holder == pid || lives(*holder));
-        let excluded = lock.holders.iter().any(|(holder, (exclusive, _))| *holder != pid && (!shared || *exclusive > 0));
+        let excluded = lock
+            .holders
+            .iter()
+            .any(|(holder, (exclusive, _))| *holder != pid && (!shared || *exclusive > 0));
         if !excluded {
             let (exclusive, both) = lock.holders.entry(pid).or_default();
             *(if shared { both } else { exclusive }) += 1;
@@ -64,8 +83,12 @@ impl AdvisoryLocks {
 
     fn unlock(&self, key: Key, shared: bool, pid: i32) -> bool {
         let mut locks = self.locks.lock();
-        let Some(lock) = locks.get_mut(&key) else { return false };
-        let Some((exclusive, both)) = lock.holders.get_mut(&pid) else { return false };
+        let Some(lock) = locks.get_mut(&key) else {
+            return false;
+        };
+        let Some((exclusive, both)) = lock.holders.get_mut(&pid) else {
+            return false;
+        };
         let count = if shared { &mut *both } else { &mut *exclusive };
         let held = *count > 0;
         *count = count.saturating_sub(1);
@@ -96,7 +119,10 @@ fn key(arguments: &[Value]) -> Key {
 fn try_lock(context: &SystemContext, arguments: &[Value], shared: bool) -> bool {
     let sessions = &context.server.sessions;
     let lives = |pid: i32| sessions.get(pid).is_some();
-    context.server.advisory_locks.try_lock(key(arguments), shared, context.session.pid, &lives)
+    context
+        .server
+        .advisory_locks
+        .try_lock(key(arguments), shared, context.session.pid, &lives)
 }
 
 fn lock(context: Arc<SystemContext>, arguments: Vec<Value>, shared: bool) -> Wait {
@@ -118,7 +144,11 @@ fn lock(context: Arc<SystemContext>, arguments: Vec<Value>, shared: bool) -> Wai
 }
 
 fn unlock(context: &SystemContext, arguments: &[Value], shared: bool) -> Result<Value> {
-    Ok(context.server.advisory_locks.unlock(key(arguments), shared, context.session.pid).into())
+    Ok(context
+        .server
+        .advisory_locks
+        .unlock(key(arguments), shared, context.session.pid)
+        .into())
 }
 
 #[cfg(test)]
@@ -131,17 +161,29 @@ mod tests {
         let lives = |_| true;
         let key = (7, None);
         assert!(locks.try_lock(key, false, 1, &lives));
-        assert!(locks.try_lock(key, false, 1, &lives), "a session may take its own lock again");
+        assert!(
+            locks.try_lock(key, false, 1, &lives),
+            "a session may take its own lock again"
+        );
         assert!(!locks.try_lock(key, true, 2, &lives));
-        assert!(locks.try_lock((7, Some(0)), false, 2, &lives), "two numbers are another lock");
+        assert!(
+            locks.try_lock((7, Some(0)), false, 2, &lives),
+            "two numbers are another lock"
+        );
         assert!(locks.unlock(key, false, 1));
-        assert!(!locks.try_lock(key, false, 2, &lives), "taken twice, released once");
+        assert!(
+            !locks.try_lock(key, false, 2, &lives),
+            "taken twice, released once"
+        );
         assert!(locks.unlock(key, false, 1));
         assert!(!locks.unlock(key, false, 1));
         assert!(locks.try_lock(key, true, 2, &lives));
         assert!(locks.try_lock(key, true, 3, &lives));
         assert!(!locks.try_lock(key, false, 3, &lives));
-        assert!(locks.try_lock(key, false, 3, &|pid| pid != 2), "session 2 has ended");
+        assert!(
+            locks.try_lock(key, false, 3, &|pid| pid != 2),
+            "session 2 has ended"
+        );
         locks.unlock_all(3);
         assert!(locks.try_lock(key, false, 4, &lives));
     }

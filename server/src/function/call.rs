@@ -19,7 +19,11 @@ use crate::pg_catalog::{SystemContext, Value, array};
 pub fn function(name: &'static str, context: &Arc<SystemContext>) -> Arc<ScalarUDF> {
     let overloads = super::overloads(name);
     let waits = overloads.iter().any(|d| matches!(d.body, Body::Wait(_)));
-    let volatility = overloads.iter().map(|d| d.volatility).max().unwrap_or(Volatility::Volatile);
+    let volatility = overloads
+        .iter()
+        .map(|d| d.volatility)
+        .max()
+        .unwrap_or(Volatility::Volatile);
     let function = SystemFunction {
         name,
         overloads,
@@ -95,7 +99,10 @@ impl ScalarUDFImpl for SystemFunction {
                 Body::Strict(body) | Body::Nullable(body) => body(&self.context, &arguments)?,
                 Body::Types(body) => body(&self.context, &call.fields)?,
                 Body::Wait(_) => {
-                    return Err(DataFusionError::Internal(format!("{} was called without waiting", self.name)));
+                    return Err(DataFusionError::Internal(format!(
+                        "{} was called without waiting",
+                        self.name
+                    )));
                 }
             });
         }
@@ -139,8 +146,18 @@ impl Call {
         let is_constant = definition.volatility != Volatility::Volatile
             && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
-        let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<_>>()?;
-        Ok(Self { definition, fields: args.arg_fields, arrays, rows, is_constant })
+        let arrays = args
+            .args
+            .iter()
+            .map(|a| a.to_array(rows))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            definition,
+            fields: args.arg_fields,
+            arrays,
+            rows,
+            is_constant,
+        })
     }
 
     fn arguments(&self, row: usize) -> Vec<Value> {

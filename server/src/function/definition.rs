@@ -48,7 +48,13 @@ pub const fn strict(
     result: &'static str,
     body: Eager,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Stable, body: Body::Strict(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Stable,
+        body: Body::Strict(body),
+    }
 }
 
 /// As [`strict`], called for NULLs too.
@@ -58,7 +64,13 @@ pub const fn nullable(
     result: &'static str,
     body: Eager,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Stable, body: Body::Nullable(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Stable,
+        body: Body::Nullable(body),
+    }
 }
 
 /// A function with an effect.
@@ -68,7 +80,13 @@ pub const fn effect(
     result: &'static str,
     body: Eager,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Volatile, body: Body::Strict(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Volatile,
+        body: Body::Strict(body),
+    }
 }
 
 /// A function that waits.
@@ -78,7 +96,13 @@ pub const fn wait(
     result: &'static str,
     body: fn(Arc<SystemContext>, Vec<Value>) -> Wait,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Volatile, body: Body::Wait(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Volatile,
+        body: Body::Wait(body),
+    }
 }
 
 impl Definition {
@@ -97,7 +121,10 @@ impl Definition {
             Some(list) => (list, true),
             None => (self.arguments, false),
         };
-        (list.split(',').map(str::trim).filter(|a| !a.is_empty()).collect(), variadic)
+        (
+            list.split(',').map(str::trim).filter(|a| !a.is_empty()).collect(),
+            variadic,
+        )
     }
 
     /// The types that a call with `given` arguments is converted to; `None` when it does not fit.
@@ -108,7 +135,9 @@ impl Definition {
         if repeated > 0 && !variadic {
             return None;
         }
-        let declared = declared.into_iter().chain(last.into_iter().cycle().take(repeated));
+        let declared = declared
+            .into_iter()
+            .chain(last.into_iter().cycle().take(repeated));
         let mut exact = 0;
         let mut types = Vec::with_capacity(given.len());
         for (name, given) in declared.zip(given) {
@@ -147,14 +176,17 @@ pub fn resolve(
     overloads: &[&'static Definition],
     given: &[DataType],
 ) -> Result<(&'static Definition, Vec<DataType>)> {
-    let candidates = overloads.iter().filter_map(|d| d.accept(given).map(|(types, exact)| (*d, types, exact)));
+    let candidates = overloads
+        .iter()
+        .filter_map(|d| d.accept(given).map(|(types, exact)| (*d, types, exact)));
     let best = candidates.fold(None, |best: Option<(_, _, usize)>, next| match best {
         Some(best) if best.2 >= next.2 => Some(best),
         _ => Some(next),
     });
-    best.map(|(definition, types, _)| (definition, types)).ok_or_else(|| {
-        let name = overloads.first().map_or("", |d| d.name);
-        let types: Vec<_> = given.iter().map(ToString::to_string).collect();
-        DataFusionError::Plan(format!("function {name}({}) does not exist", types.join(", ")))
-    })
+    best.map(|(definition, types, _)| (definition, types))
+        .ok_or_else(|| {
+            let name = overloads.first().map_or("", |d| d.name);
+            let types: Vec<_> = given.iter().map(ToString::to_string).collect();
+            DataFusionError::Plan(format!("function {name}({}) does not exist", types.join(", ")))
+        })
 }

@@ -6,8 +6,8 @@ use millpond_catalog::{Object, ObjectKind, ObjectName, SqlType};
 use super::definition::{Body, Definition, strict};
 use super::identifier::{class_of, existing_class, format_type, oid_of};
 use crate::pg_catalog::{
-    FunctionRow, SystemContext, Value, functions, oid_of_object, primary_key, primary_key_columns, primary_key_name,
-    table_of_constraint,
+    FunctionRow, SystemContext, Value, functions, oid_of_object, primary_key, primary_key_columns,
+    primary_key_name, table_of_constraint,
 };
 
 pub const DEFINITIONS: &[Definition] = &[
@@ -31,7 +31,12 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("pg_get_statisticsobjdef_expressions", "oid", "text[]", nothing),
     strict("pg_get_serial_sequence", "text, text", "text", serial_sequence),
     strict("pg_get_function_arguments", "oid", "text", function_arguments),
-    strict("pg_get_function_identity_arguments", "oid", "text", function_arguments),
+    strict(
+        "pg_get_function_identity_arguments",
+        "oid",
+        "text",
+        function_arguments,
+    ),
     strict("pg_get_function_result", "oid", "text", function_result),
     strict("pg_get_function_sqlbody", "oid", "text", nothing),
     strict("pg_get_function_arg_default", "oid, int4", "text", nothing),
@@ -40,8 +45,15 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("obj_description", "oid, name", "text", nothing),
     strict("col_description", "oid, int4", "text", nothing),
     strict("shobj_description", "oid, name", "text", nothing),
-    strict("pg_relation_is_publishable", "regclass", "bool", |_, _| Ok(false.into())),
-    strict("pg_index_column_has_property", "regclass, int4, text", "bool", index_column_property),
+    strict("pg_relation_is_publishable", "regclass", "bool", |_, _| {
+        Ok(false.into())
+    }),
+    strict(
+        "pg_index_column_has_property",
+        "regclass, int4, text",
+        "bool",
+        index_column_property,
+    ),
     strict("pg_indexam_has_property", "oid, text", "bool", nothing),
     strict("pg_index_has_property", "regclass, text", "bool", nothing),
     strict("row_security_active", "regclass", "bool", |_, _| Ok(false.into())),
@@ -61,13 +73,18 @@ fn nothing(_context: &SystemContext, _arguments: &[Value]) -> Result<Value> {
 }
 
 fn type_of(_context: &SystemContext, fields: &[arrow::datatypes::FieldRef]) -> Result<Value> {
-    let Some(field) = fields.first() else { return Ok(Value::Null) };
+    let Some(field) = fields.first() else {
+        return Ok(Value::Null);
+    };
     Ok(match field.data_type() {
         arrow::datatypes::DataType::Null => "unknown".into(),
         _ => {
             let sql_type = SqlType::of(field);
             // By its oid, a type comes back without its modifier.
-            SqlType::from_oid(sql_type.oid()).unwrap_or(sql_type).to_string().into()
+            SqlType::from_oid(sql_type.oid())
+                .unwrap_or(sql_type)
+                .to_string()
+                .into()
         }
     })
 }
@@ -100,18 +117,25 @@ fn index_definition(context: &SystemContext, arguments: &[Value]) -> Result<Valu
     };
     let column = arguments.get(1).and_then(Value::int).unwrap_or(0);
     if column > 0 {
-        let position = usize::try_from(column - 1).ok().and_then(|i| primary_key(table).get(i).copied());
+        let position = usize::try_from(column - 1)
+            .ok()
+            .and_then(|i| primary_key(table).get(i).copied());
         return Ok(position.map(|i| ObjectName::quote(&table.columns[i].name)).into());
     }
     let schema = ObjectName::quote(&table.name.schema);
-    let (index, name) = (ObjectName::quote(&primary_key_name(table)), ObjectName::quote(&table.name.name));
+    let (index, name) = (
+        ObjectName::quote(&primary_key_name(table)),
+        ObjectName::quote(&table.name.name),
+    );
     let columns = primary_key_columns(table);
     Ok(format!("CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({columns})").into())
 }
 
 fn constraint_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let table = oid_of(&arguments[0]).and_then(|oid| table_of_constraint(context, oid));
-    Ok(table.map(|table| format!("PRIMARY KEY ({})", primary_key_columns(table))).into())
+    Ok(table
+        .map(|table| format!("PRIMARY KEY ({})", primary_key_columns(table)))
+        .into())
 }
 
 /// Checks its arguments; no column draws from a sequence.
@@ -123,8 +147,12 @@ fn serial_sequence(context: &SystemContext, arguments: &[Value]) -> Result<Value
 /// Properties of the columns of a primary key, which is all that is indexed.
 fn index_column_property(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let table = class_of(context, &arguments[0]).and_then(|oid| context.table_of_index(oid));
-    let Some(table): Option<&std::sync::Arc<Object>> = table else { return Ok(Value::Null) };
-    let within = arguments[1].int().is_some_and(|n| n >= 1 && n as usize <= primary_key(table).len());
+    let Some(table): Option<&std::sync::Arc<Object>> = table else {
+        return Ok(Value::Null);
+    };
+    let within = arguments[1]
+        .int()
+        .is_some_and(|n| n >= 1 && n as usize <= primary_key(table).len());
     Ok(match arguments[2].text() {
         _ if !within => Value::Null,
         Some("asc" | "nulls_last" | "orderable" | "returnable") => true.into(),
@@ -139,8 +167,13 @@ fn function_of(arguments: &[Value]) -> Option<&'static FunctionRow> {
 }
 
 fn function_arguments(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(function) = function_of(arguments) else { return Ok(Value::Null) };
-    let types = function.arguments.iter().map(|a| format_type(context, *a, -1).unwrap_or_default());
+    let Some(function) = function_of(arguments) else {
+        return Ok(Value::Null);
+    };
+    let types = function
+        .arguments
+        .iter()
+        .map(|a| format_type(context, *a, -1).unwrap_or_default());
     let mut types: Vec<String> = types.collect();
     if let Some(last) = types.last_mut().filter(|_| function.variadic) {
         *last = format!("VARIADIC {last}");
@@ -149,14 +182,23 @@ fn function_arguments(context: &SystemContext, arguments: &[Value]) -> Result<Va
 }
 
 fn function_result(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(function) = function_of(arguments) else { return Ok(Value::Null) };
+    let Some(function) = function_of(arguments) else {
+        return Ok(Value::Null);
+    };
     let result = format_type(context, function.result, -1).unwrap_or_default();
-    Ok(if function.returns_set { format!("SETOF {result}") } else { result }.into())
+    Ok(if function.returns_set {
+        format!("SETOF {result}")
+    } else {
+        result
+    }
+    .into())
 }
 
 /// The declaration only: no function is written in a language that could be shown.
 fn function_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(function) = function_of(arguments) else { return Ok(Value::Null) };
+    let Some(function) = function_of(arguments) else {
+        return Ok(Value::Null);
+    };
     let list = function_arguments(context, arguments)?;
     let result = function_result(context, arguments)?;
     let text = format!(
@@ -173,5 +215,9 @@ fn function_definition(context: &SystemContext, arguments: &[Value]) -> Result<V
 /// The oid of an object's relation, for functions that take either.
 pub fn relation_of(context: &SystemContext, value: &Value) -> Option<std::sync::Arc<Object>> {
     let oid = class_of(context, value)?;
-    context.catalog.objects().find(|object| oid_of_object(object) == oid).cloned()
+    context
+        .catalog
+        .objects()
+        .find(|object| oid_of_object(object) == oid)
+        .cloned()
 }

@@ -14,19 +14,37 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("regclass", "regclass", "regclass", |c, a| cast(c, a, &CLASS)),
     strict("regtype", "regtype", "regtype", |c, a| cast(c, a, &TYPE)),
     strict("regproc", "regproc", "regproc", |c, a| cast(c, a, &FUNCTION)),
-    strict("regprocedure", "regprocedure", "regprocedure", |c, a| cast(c, a, &FUNCTION)),
-    strict("regnamespace", "regnamespace", "regnamespace", |c, a| cast(c, a, &SCHEMA)),
+    strict("regprocedure", "regprocedure", "regprocedure", |c, a| {
+        cast(c, a, &FUNCTION)
+    }),
+    strict("regnamespace", "regnamespace", "regnamespace", |c, a| {
+        cast(c, a, &SCHEMA)
+    }),
     strict("regrole", "regrole", "regrole", |c, a| cast(c, a, &ROLE)),
     strict("regoper", "regoper", "regoper", |c, a| cast(c, a, &UNNAMED)),
-    strict("regoperator", "regoperator", "regoperator", |c, a| cast(c, a, &UNNAMED)),
+    strict("regoperator", "regoperator", "regoperator", |c, a| {
+        cast(c, a, &UNNAMED)
+    }),
     strict("regconfig", "regconfig", "regconfig", |c, a| cast(c, a, &UNNAMED)),
-    strict("regdictionary", "regdictionary", "regdictionary", |c, a| cast(c, a, &UNNAMED)),
-    strict("regcollation", "regcollation", "regcollation", |c, a| cast(c, a, &UNNAMED)),
-    strict("to_regclass", "text", "regclass", |c, a| to_identifier(c, a, &CLASS)),
+    strict("regdictionary", "regdictionary", "regdictionary", |c, a| {
+        cast(c, a, &UNNAMED)
+    }),
+    strict("regcollation", "regcollation", "regcollation", |c, a| {
+        cast(c, a, &UNNAMED)
+    }),
+    strict("to_regclass", "text", "regclass", |c, a| {
+        to_identifier(c, a, &CLASS)
+    }),
     strict("to_regtype", "text", "regtype", |c, a| to_identifier(c, a, &TYPE)),
-    strict("to_regproc", "text", "regproc", |c, a| to_identifier(c, a, &FUNCTION)),
-    strict("to_regprocedure", "text", "regprocedure", |c, a| to_identifier(c, a, &FUNCTION)),
-    strict("to_regnamespace", "text", "regnamespace", |c, a| to_identifier(c, a, &SCHEMA)),
+    strict("to_regproc", "text", "regproc", |c, a| {
+        to_identifier(c, a, &FUNCTION)
+    }),
+    strict("to_regprocedure", "text", "regprocedure", |c, a| {
+        to_identifier(c, a, &FUNCTION)
+    }),
+    strict("to_regnamespace", "text", "regnamespace", |c, a| {
+        to_identifier(c, a, &SCHEMA)
+    }),
     strict("to_regrole", "text", "regrole", |c, a| to_identifier(c, a, &ROLE)),
     strict("regclassout", "oid", "text", |c, a| name(c, a, &CLASS)),
     strict("regtypeout", "oid", "text", |c, a| name(c, a, &TYPE)),
@@ -45,7 +63,9 @@ pub const DEFINITIONS: &[Definition] = &[
 
 /// The function that turns identifiers of the type into what clients see; `None` for types that are shown as they are.
 pub fn output_of(system: SystemType) -> Option<String> {
-    system.is_named_identifier().then(|| format!("{}out", system.name()))
+    system
+        .is_named_identifier()
+        .then(|| format!("{}out", system.name()))
 }
 
 /// How the things of one kind are named.
@@ -57,19 +77,49 @@ struct Kind {
     name: fn(&SystemContext, u32) -> Option<String>,
 }
 
-const CLASS: Kind =
-    Kind { word: "relation", error: ErrorKind::UndefinedTable, find: find_class, name: class_name };
-const TYPE: Kind = Kind { word: "type", error: ErrorKind::UndefinedObject, find: find_type, name: type_name };
-const FUNCTION: Kind =
-    Kind { word: "function", error: ErrorKind::UndefinedFunction, find: find_function, name: function_name };
-const PROCEDURE: Kind =
-    Kind { word: "function", error: ErrorKind::UndefinedFunction, find: find_function, name: procedure_name };
-const SCHEMA: Kind =
-    Kind { word: "schema", error: ErrorKind::UndefinedSchema, find: find_schema, name: schema_name };
-const ROLE: Kind = Kind { word: "role", error: ErrorKind::UndefinedObject, find: find_role, name: role_name };
+const CLASS: Kind = Kind {
+    word: "relation",
+    error: ErrorKind::UndefinedTable,
+    find: find_class,
+    name: class_name,
+};
+const TYPE: Kind = Kind {
+    word: "type",
+    error: ErrorKind::UndefinedObject,
+    find: find_type,
+    name: type_name,
+};
+const FUNCTION: Kind = Kind {
+    word: "function",
+    error: ErrorKind::UndefinedFunction,
+    find: find_function,
+    name: function_name,
+};
+const PROCEDURE: Kind = Kind {
+    word: "function",
+    error: ErrorKind::UndefinedFunction,
+    find: find_function,
+    name: procedure_name,
+};
+const SCHEMA: Kind = Kind {
+    word: "schema",
+    error: ErrorKind::UndefinedSchema,
+    find: find_schema,
+    name: schema_name,
+};
+const ROLE: Kind = Kind {
+    word: "role",
+    error: ErrorKind::UndefinedObject,
+    find: find_role,
+    name: role_name,
+};
 /// What the catalog lists none of.
-const UNNAMED: Kind =
-    Kind { word: "object", error: ErrorKind::UndefinedObject, find: |_, _| None, name: |_, _| None };
+const UNNAMED: Kind = Kind {
+    word: "object",
+    error: ErrorKind::UndefinedObject,
+    find: |_, _| None,
+    name: |_, _| None,
+};
 
 /// An identifier, given as a number, as digits or as a name.
 fn find(context: &SystemContext, argument: &Value, kind: &Kind) -> Option<u32> {
@@ -82,10 +132,12 @@ fn find(context: &SystemContext, argument: &Value, kind: &Kind) -> Option<u32> {
 }
 
 fn cast(context: &SystemContext, arguments: &[Value], kind: &Kind) -> Result<Value> {
-    find(context, &arguments[0], kind).map(Value::from).ok_or_else(|| {
-        let name = arguments[0].text().unwrap_or_default();
-        undefined(kind.error, format!("{} \"{name}\" does not exist", kind.word))
-    })
+    find(context, &arguments[0], kind)
+        .map(Value::from)
+        .ok_or_else(|| {
+            let name = arguments[0].text().unwrap_or_default();
+            undefined(kind.error, format!("{} \"{name}\" does not exist", kind.word))
+        })
 }
 
 fn to_identifier(context: &SystemContext, arguments: &[Value], kind: &Kind) -> Result<Value> {
@@ -93,11 +145,15 @@ fn to_identifier(context: &SystemContext, arguments: &[Value], kind: &Kind) -> R
 }
 
 fn name(context: &SystemContext, arguments: &[Value], kind: &Kind) -> Result<Value> {
-    let Some(oid) = oid_of(&arguments[0]) else { return Ok(arguments[0].clone()) };
+    let Some(oid) = oid_of(&arguments[0]) else {
+        return Ok(arguments[0].clone());
+    };
     if oid == 0 {
         return Ok("-".into());
     }
-    Ok((kind.name)(context, oid).unwrap_or_else(|| oid.to_string()).into())
+    Ok((kind.name)(context, oid)
+        .unwrap_or_else(|| oid.to_string())
+        .into())
 }
 
 /// A user error within a function.
@@ -135,7 +191,9 @@ pub fn parse_name(text: &str) -> Option<Vec<String>> {
         let (part, after) = match rest.strip_prefix('"') {
             Some(quoted) => quoted_part(quoted)?,
             None => {
-                let end = rest.find(|c: char| c == '.' || c.is_whitespace()).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| c == '.' || c.is_whitespace())
+                    .unwrap_or(rest.len());
                 (rest[..end].to_lowercase(), &rest[end..])
             }
         };
@@ -192,7 +250,11 @@ fn find_type(context: &SystemContext, text: &str) -> Option<u32> {
     let text = text.trim();
     if let Some(element) = text.strip_suffix("[]") {
         let element = find_type(context, element)?;
-        return TYPES.iter().find(|t| t.oid == element).map(|t| t.array).filter(|array| *array != 0);
+        return TYPES
+            .iter()
+            .find(|t| t.oid == element)
+            .map(|t| t.array)
+            .filter(|array| *array != 0);
     }
     let text = text.split_once('(').map_or(text, |(name, _)| name.trim_end());
     let spelled = text.to_lowercase();
@@ -247,7 +309,11 @@ pub fn format_type(context: &SystemContext, oid: u32, modifier: i32) -> Option<S
 
 /// Names of types that columns cannot have.
 fn long_name(name: &str, modifier: i32) -> String {
-    let length = if modifier >= 4 { format!("({})", modifier - 4) } else { String::new() };
+    let length = if modifier >= 4 {
+        format!("({})", modifier - 4)
+    } else {
+        String::new()
+    };
     match name {
         "bpchar" => format!("character{length}"),
         "bit" => "bit".to_owned(),
@@ -259,12 +325,20 @@ fn long_name(name: &str, modifier: i32) -> String {
 }
 
 fn format_type_of(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(oid) = oid_of(&arguments[0]) else { return Ok(Value::Null) };
+    let Some(oid) = oid_of(&arguments[0]) else {
+        return Ok(Value::Null);
+    };
     if oid == 0 {
         return Ok("-".into());
     }
-    let modifier = arguments.get(1).and_then(Value::int).and_then(|n| i32::try_from(n).ok()).unwrap_or(-1);
-    Ok(format_type(context, oid, modifier).unwrap_or_else(|| "???".to_owned()).into())
+    let modifier = arguments
+        .get(1)
+        .and_then(Value::int)
+        .and_then(|n| i32::try_from(n).ok())
+        .unwrap_or(-1);
+    Ok(format_type(context, oid, modifier)
+        .unwrap_or_else(|| "???".to_owned())
+        .into())
 }
 
 /// A function by its name, with or without the types of its arguments.
@@ -297,9 +371,16 @@ fn function_name(_context: &SystemContext, oid: u32) -> Option<String> {
 
 fn procedure_name(context: &SystemContext, oid: u32) -> Option<String> {
     let function = functions().iter().find(|f| f.oid == oid)?;
-    let arguments: Vec<_> =
-        function.arguments.iter().map(|a| format_type(context, *a, -1).unwrap_or_default()).collect();
-    Some(format!("{}({})", function_name(context, oid)?, arguments.join(",")))
+    let arguments: Vec<_> = function
+        .arguments
+        .iter()
+        .map(|a| format_type(context, *a, -1).unwrap_or_default())
+        .collect();
+    Some(format!(
+        "{}({})",
+        function_name(context, oid)?,
+        arguments.join(",")
+    ))
 }
 
 fn find_schema(_context: &SystemContext, text: &str) -> Option<u32> {
@@ -310,7 +391,9 @@ fn find_schema(_context: &SystemContext, text: &str) -> Option<u32> {
 }
 
 fn schema_name(_context: &SystemContext, oid: u32) -> Option<String> {
-    namespaces().find(|(o, _)| *o == oid).map(|(_, name)| ObjectName::quote(name))
+    namespaces()
+        .find(|(o, _)| *o == oid)
+        .map(|(_, name)| ObjectName::quote(name))
 }
 
 fn find_role(context: &SystemContext, text: &str) -> Option<u32> {
@@ -330,7 +413,10 @@ mod tests {
 
     #[test]
     fn names_are_folded_and_unquoted() {
-        assert_eq!(parse_name(" Public . \"My \"\"T\"").unwrap(), ["public", "My \"T"]);
+        assert_eq!(
+            parse_name(" Public . \"My \"\"T\"").unwrap(),
+            ["public", "My \"T"]
+        );
         assert_eq!(parse_name("t").unwrap(), ["t"]);
         for bad in ["", ".", "a.", "\"a", "a b", "\"\""] {
             assert_eq!(parse_name(bad), None, "{bad}");

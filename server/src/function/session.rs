@@ -7,8 +7,12 @@ use crate::pg_catalog::{SettingChange, SystemContext, UTF8, Value, current_schem
 
 pub const DEFINITIONS: &[Definition] = &[
     strict("version", "", "text", version),
-    strict("current_database", "", "name", |c, _| Ok((&c.session.database).into())),
-    strict("current_catalog", "", "name", |c, _| Ok((&c.session.database).into())),
+    strict("current_database", "", "name", |c, _| {
+        Ok((&c.session.database).into())
+    }),
+    strict("current_catalog", "", "name", |c, _| {
+        Ok((&c.session.database).into())
+    }),
     strict("current_schema", "", "name", |c, _| Ok(current_schema(c).into())),
     strict("current_schemas", "bool", "name[]", current_schemas),
     strict("current_user", "", "name", user),
@@ -18,18 +22,30 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("pg_backend_pid", "", "int4", |c, _| Ok(c.session.pid.into())),
     strict("current_setting", "text", "text", current_setting),
     strict("current_setting", "text, bool", "text", current_setting),
-    nullable("current_query", "", "text", |c, _| Ok(c.session.activity().query.into())),
+    nullable("current_query", "", "text", |c, _| {
+        Ok(c.session.activity().query.into())
+    }),
     effect("set_config", "text, text, bool", "text", set_config),
-    strict("pg_postmaster_start_time", "", "timestamptz", |c, _| Ok(c.server.started_us.into())),
-    strict("pg_conf_load_time", "", "timestamptz", |c, _| Ok(c.server.started_us.into())),
-    strict("statement_timestamp", "", "timestamptz", |c, _| Ok(c.now_us.into())),
-    strict("transaction_timestamp", "", "timestamptz", |c, _| Ok(c.now_us.into())),
+    strict("pg_postmaster_start_time", "", "timestamptz", |c, _| {
+        Ok(c.server.started_us.into())
+    }),
+    strict("pg_conf_load_time", "", "timestamptz", |c, _| {
+        Ok(c.server.started_us.into())
+    }),
+    strict("statement_timestamp", "", "timestamptz", |c, _| {
+        Ok(c.now_us.into())
+    }),
+    strict("transaction_timestamp", "", "timestamptz", |c, _| {
+        Ok(c.now_us.into())
+    }),
     strict("pg_is_in_recovery", "", "bool", |_, _| Ok(false.into())),
     strict("pg_jit_available", "", "bool", |_, _| Ok(false.into())),
     strict("pg_trigger_depth", "", "int4", |_, _| Ok(0.into())),
     strict("pg_my_temp_schema", "", "oid", |_, _| Ok(0.into())),
     strict("pg_is_other_temp_schema", "oid", "bool", |_, _| Ok(false.into())),
-    strict("inet_client_addr", "", "inet", |c, _| Ok(c.session.client_address.map(|a| a.ip().to_string()).into())),
+    strict("inet_client_addr", "", "inet", |c, _| {
+        Ok(c.session.client_address.map(|a| a.ip().to_string()).into())
+    }),
     strict("inet_client_port", "", "int4", |c, _| {
         Ok(c.session.client_address.map(|a| i32::from(a.port())).into())
     }),
@@ -79,22 +95,38 @@ fn current_setting(context: &SystemContext, arguments: &[Value]) -> Result<Value
 }
 
 fn set_config(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let [name, value, local] = arguments else { return Ok(Value::Null) };
+    let [name, value, local] = arguments else {
+        return Ok(Value::Null);
+    };
     let name = name.text().unwrap_or_default().to_owned();
     let value = value.text().unwrap_or_default().to_owned();
-    let change = SettingChange { name: name.clone(), value, local: *local == Value::Bool(true) };
+    let change = SettingChange {
+        name: name.clone(),
+        value,
+        local: *local == Value::Bool(true),
+    };
     context.set_setting(change).map_err(user_error)?;
     let settings = context.settings();
     Ok(settings.get(&name).map_err(user_error)?.into())
 }
 
 fn encoding_name(_: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    Ok(if arguments[0] == Value::from(UTF8) { "UTF8" } else { "" }.into())
+    Ok(if arguments[0] == Value::from(UTF8) {
+        "UTF8"
+    } else {
+        ""
+    }
+    .into())
 }
 
 fn encoding_number(_: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let name = arguments[0].text().unwrap_or_default().to_uppercase();
-    Ok(if matches!(name.as_str(), "UTF8" | "UTF-8" | "UNICODE") { UTF8 } else { -1 }.into())
+    Ok(if matches!(name.as_str(), "UTF8" | "UTF-8" | "UNICODE") {
+        UTF8
+    } else {
+        -1
+    }
+    .into())
 }
 
 /// A number that is the same within a statement and grows with time, which is all that clients make of it.

@@ -27,11 +27,16 @@ pub const DEFINITIONS: &[Definition] = &[
 /// Bytes of the log of a table or view; a source keeps nothing here.
 fn relation_size(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let object = relation_of(context, &arguments[0]);
-    Ok(object.map_or(0, |object| crate::pg_catalog::relation_bytes(context, object.id)).into())
+    Ok(object
+        .map_or(0, |object| crate::pg_catalog::relation_bytes(context, object.id))
+        .into())
 }
 
 fn all_relations(context: &SystemContext, _arguments: &[Value]) -> Result<Value> {
-    let sizes = context.catalog.objects().map(|object| crate::pg_catalog::relation_bytes(context, object.id));
+    let sizes = context
+        .catalog
+        .objects()
+        .map(|object| crate::pg_catalog::relation_bytes(context, object.id));
     Ok(sizes.sum::<u64>().into())
 }
 
@@ -40,7 +45,9 @@ const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
 
 /// A unit is used up to 10239 of it, and the next one's count is rounded half away from zero, as Postgres does.
 fn pretty(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(size) = arguments[0].float().filter(|size| size.is_finite()) else { return Ok(Value::Null) };
+    let Some(size) = arguments[0].float().filter(|size| size.is_finite()) else {
+        return Ok(Value::Null);
+    };
     let (mut count, mut unit) = (size, 0);
     while count.abs().round() >= 10240.0 && unit + 1 < UNITS.len() {
         count /= 1024.0;
@@ -52,15 +59,25 @@ fn pretty(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
 fn bytes(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let text = arguments[0].text().unwrap_or_default();
     let trimmed = text.trim();
-    let split = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
+    let split = trimmed
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(trimmed.len());
     let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
     let power = match unit {
         "" => Some(0),
-        _ => UNITS.iter().position(|u| u.eq_ignore_ascii_case(unit)).and_then(|p| i32::try_from(p).ok()),
+        _ => UNITS
+            .iter()
+            .position(|u| u.eq_ignore_ascii_case(unit))
+            .and_then(|p| i32::try_from(p).ok()),
     };
     match (number.parse::<f64>(), power) {
-        (Ok(number), Some(power)) if number.is_finite() => Ok(Value::Int((number * 1024_f64.powi(power)).round() as i64)),
-        _ => Err(undefined(ErrorKind::InvalidParameterValue, format!("invalid size: \"{text}\""))),
+        (Ok(number), Some(power)) if number.is_finite() => {
+            Ok(Value::Int((number * 1024_f64.powi(power)).round() as i64))
+        }
+        _ => Err(undefined(
+            ErrorKind::InvalidParameterValue,
+            format!("invalid size: \"{text}\""),
+        )),
     }
 }
 
@@ -80,7 +97,11 @@ mod tests {
             (-123_456_789, "-118 MB"),
             (i64::MAX, "8192 PB"),
         ] {
-            assert_eq!(pretty(&context, &[bytes.into()]).unwrap(), Value::from(text), "{bytes}");
+            assert_eq!(
+                pretty(&context, &[bytes.into()]).unwrap(),
+                Value::from(text),
+                "{bytes}"
+            );
         }
         assert_eq!(super::bytes(&context, &["1.5 kB".into()]).unwrap(), 1536.into());
         assert!(super::bytes(&context, &["many".into()]).is_err());

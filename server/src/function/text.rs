@@ -10,8 +10,12 @@ use super::identifier::{parse_name, undefined};
 use crate::pg_catalog::{SystemContext, Value};
 
 pub const DEFINITIONS: &[Definition] = &[
-    pure("quote_ident", "text", "text", |_, a| Ok(ObjectName::quote(a[0].text().unwrap_or_default()).into())),
-    pure("quote_literal", "text", "text", |_, a| Ok(quote(a[0].text().unwrap_or_default()).into())),
+    pure("quote_ident", "text", "text", |_, a| {
+        Ok(ObjectName::quote(a[0].text().unwrap_or_default()).into())
+    }),
+    pure("quote_literal", "text", "text", |_, a| {
+        Ok(quote(a[0].text().unwrap_or_default()).into())
+    }),
     pure_nullable("quote_nullable", "text", "text", |_, a| {
         Ok(a[0].text().map_or_else(|| "NULL".to_owned(), quote).into())
     }),
@@ -19,8 +23,12 @@ pub const DEFINITIONS: &[Definition] = &[
     pure("parse_ident", "text, bool", "text[]", parse_ident),
     pure_nullable("format", "text", "text", format),
     pure_nullable("format", "text, any...", "text", format),
-    pure("array_upper", "any, int4", "int4", |_, a| Ok(bound(a).map(|(_, upper)| upper).into())),
-    pure("array_lower", "any, int4", "int4", |_, a| Ok(bound(a).map(|(lower, _)| lower).into())),
+    pure("array_upper", "any, int4", "int4", |_, a| {
+        Ok(bound(a).map(|(_, upper)| upper).into())
+    }),
+    pure("array_lower", "any, int4", "int4", |_, a| {
+        Ok(bound(a).map(|(lower, _)| lower).into())
+    }),
     pure_nullable("json_build_object", "", "json", json_object),
     pure_nullable("json_build_object", "any...", "json", json_object),
     pure_nullable("jsonb_build_object", "", "jsonb", json_object),
@@ -33,7 +41,13 @@ const fn pure(
     result: &'static str,
     body: fn(&SystemContext, &[Value]) -> Result<Value>,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Immutable, body: Body::Strict(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Immutable,
+        body: Body::Strict(body),
+    }
 }
 
 const fn pure_nullable(
@@ -42,7 +56,13 @@ const fn pure_nullable(
     result: &'static str,
     body: fn(&SystemContext, &[Value]) -> Result<Value>,
 ) -> Definition {
-    Definition { name, arguments, result, volatility: Volatility::Immutable, body: Body::Nullable(body) }
+    Definition {
+        name,
+        arguments,
+        result,
+        volatility: Volatility::Immutable,
+        body: Body::Nullable(body),
+    }
 }
 
 /// A string literal that reads back as `text`.
@@ -54,7 +74,10 @@ fn quote(text: &str) -> String {
 fn parse_ident(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let text = arguments[0].text().unwrap_or_default();
     parse_name(text).map(Value::from).ok_or_else(|| {
-        undefined(ErrorKind::InvalidParameterValue, format!("string is not a valid identifier: \"{text}\""))
+        undefined(
+            ErrorKind::InvalidParameterValue,
+            format!("string is not a valid identifier: \"{text}\""),
+        )
     })
 }
 
@@ -85,8 +108,10 @@ fn plain(value: &Value) -> Option<String> {
         Value::Float(x) => x.to_string(),
         Value::Text(text) => text.clone(),
         Value::List(elements) => {
-            let texts: Vec<_> =
-                elements.iter().map(|e| plain(e).unwrap_or_else(|| "NULL".to_owned())).collect();
+            let texts: Vec<_> = elements
+                .iter()
+                .map(|e| plain(e).unwrap_or_else(|| "NULL".to_owned()))
+                .collect();
             format!("{{{}}}", texts.join(","))
         }
     })
@@ -94,7 +119,9 @@ fn plain(value: &Value) -> Option<String> {
 
 /// `format('%I.%I = %L', ..)`: `%s`, `%I` and `%L`, with positions (`%1$s`) and widths (`%-10s`).
 fn format(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(pattern) = arguments[0].text() else { return Ok(Value::Null) };
+    let Some(pattern) = arguments[0].text() else {
+        return Ok(Value::Null);
+    };
     let mut out = String::new();
     let mut next = 1;
     let mut rest = pattern;
@@ -134,7 +161,12 @@ impl Directive {
     const WIDTH_MAX: usize = 1 << 20;
 
     fn read(rest: &mut &str) -> Result<Self> {
-        let mut directive = Self { position: None, left: false, width: 0, conversion: 's' };
+        let mut directive = Self {
+            position: None,
+            left: false,
+            width: 0,
+            conversion: 's',
+        };
         let number = take_number(rest)?;
         if let (Some(position), Some(after)) = (number, rest.strip_prefix('$')) {
             directive.position = Some(position);
@@ -166,10 +198,18 @@ impl Directive {
                 &text.ok_or_else(|| invalid("null values cannot be formatted as an SQL identifier"))?,
             ),
             'L' => text.map_or_else(|| "NULL".to_owned(), |text| quote(&text)),
-            other => return Err(invalid(format!("unrecognized format() type specifier \"{other}\""))),
+            other => {
+                return Err(invalid(format!(
+                    "unrecognized format() type specifier \"{other}\""
+                )));
+            }
         };
         let padding = " ".repeat(self.width.saturating_sub(text.chars().count()));
-        Ok(if self.left { text + &padding } else { padding + &text })
+        Ok(if self.left {
+            text + &padding
+        } else {
+            padding + &text
+        })
     }
 }
 
@@ -179,7 +219,9 @@ fn take_number(rest: &mut &str) -> Result<Option<usize>> {
     if digits == 0 {
         return Ok(None);
     }
-    let number = rest[..digits].parse().map_err(|_| invalid("number is out of range"))?;
+    let number = rest[..digits]
+        .parse()
+        .map_err(|_| invalid("number is out of range"))?;
     *rest = &rest[digits..];
     Ok(Some(number))
 }
@@ -193,8 +235,10 @@ fn json_object(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
         let key = plain(&pair[0]).ok_or_else(|| invalid("argument 1: key must not be null"))?;
         object.insert(key, json(&pair[1]));
     }
-    let members: Vec<_> =
-        object.iter().map(|(key, value)| format!("{} : {value}", serde_json::Value::from(key.as_str()))).collect();
+    let members: Vec<_> = object
+        .iter()
+        .map(|(key, value)| format!("{} : {value}", serde_json::Value::from(key.as_str())))
+        .collect();
     Ok(format!("{{{}}}", members.join(", ")).into())
 }
 
@@ -220,7 +264,10 @@ mod tests {
         let text = |text: &str| Value::from(text);
         let cases: [(&[Value], &str); 6] = [
             (&[text("%I.%I"), text("public"), text("My t")], "public.\"My t\""),
-            (&[text("%L, %L, 100%%"), text("it's"), Value::Null], "'it''s', NULL, 100%"),
+            (
+                &[text("%L, %L, 100%%"), text("it's"), Value::Null],
+                "'it''s', NULL, 100%",
+            ),
             (&[text("%2$s-%1$s-%s"), text("a"), text("b")], "b-a-b"),
             (&[text("[%5s][%-5s]"), 1.into(), 2.into()], "[    1][2    ]"),
             (&[text("%s"), Value::Null], ""),
@@ -229,7 +276,15 @@ mod tests {
         for (arguments, expected) in cases {
             assert_eq!(call(arguments).unwrap(), text(expected));
         }
-        for bad in ["%", "%s %s", "%z", "%I", "%99999999999999999999s", "%9999999s", "%0$s"] {
+        for bad in [
+            "%",
+            "%s %s",
+            "%z",
+            "%I",
+            "%99999999999999999999s",
+            "%9999999s",
+            "%0$s",
+        ] {
             assert!(call(&[text(bad), Value::Null]).is_err(), "{bad}");
         }
     }

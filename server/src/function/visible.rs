@@ -24,21 +24,29 @@ pub const DEFINITIONS: &[Definition] = &[
 
 fn table(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let name = oid_of(&arguments[0]).and_then(|oid| context.relation_name(oid));
-    Ok(name.map(|(schema, name)| context.is_visible(&schema, &name)).into())
+    Ok(name
+        .map(|(schema, name)| context.is_visible(&schema, &name))
+        .into())
 }
 
 fn data_type(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(oid) = oid_of(&arguments[0]) else { return Ok(Value::Null) };
+    let Some(oid) = oid_of(&arguments[0]) else {
+        return Ok(Value::Null);
+    };
     if TYPES.iter().any(|t| t.oid == oid || t.array == oid) {
         return Ok(true.into());
     }
     let object = object_of_row_type(context, oid).map(|(object, _)| object);
-    Ok(object.map(|object| context.is_visible(&object.name.schema, &object.name.name)).into())
+    Ok(object
+        .map(|object| context.is_visible(&object.name.schema, &object.name.name))
+        .into())
 }
 
 fn function(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let function = oid_of(&arguments[0]).and_then(|oid| functions().iter().find(|f| f.oid == oid));
-    Ok(function.map(|f| context.search_path().iter().any(|schema| schema == f.schema)).into())
+    Ok(function
+        .map(|f| context.search_path().iter().any(|schema| schema == f.schema))
+        .into())
 }
 
 /// Of these only `pg_catalog` has any, and it is always looked at.

@@ -23,14 +23,21 @@ pub fn primary_key_name(object: &Object) -> String {
 
 /// The column list of the primary key, as in `PRIMARY KEY (a, b)`.
 pub fn primary_key_columns(object: &Object) -> String {
-    let names: Vec<_> = primary_key(object).iter().map(|&i| ObjectName::quote(&object.columns[i].name)).collect();
+    let names: Vec<_> = primary_key(object)
+        .iter()
+        .map(|&i| ObjectName::quote(&object.columns[i].name))
+        .collect();
     names.join(", ")
 }
 
 /// The table whose primary key is the constraint of this oid.
 pub fn table_of_constraint(context: &SystemContext, oid: u32) -> Option<&Arc<Object>> {
     let has_key = |object: &&Arc<Object>| !primary_key(object).is_empty();
-    context.catalog.objects().filter(has_key).find(|object| oid::primary_key(object.id) == oid)
+    context
+        .catalog
+        .objects()
+        .filter(has_key)
+        .find(|object| oid::primary_key(object.id) == oid)
 }
 
 fn numbers(positions: &[usize]) -> Value {

@@ -120,7 +120,10 @@ impl SystemContext {
     pub fn relation_oid(&self, schema: Option<&str>, name: &str) -> Option<u32> {
         match schema {
             Some(schema) => self.relation_in(schema, name),
-            None => self.search_path().iter().find_map(|schema| self.relation_in(schema, name)),
+            None => self
+                .search_path()
+                .iter()
+                .find_map(|schema| self.relation_in(schema, name)),
         }
     }
 
@@ -131,7 +134,9 @@ impl SystemContext {
         if let Some(object) = self.catalog.find(&ObjectName::new(schema, name)) {
             return Some(oid::relation(object.id));
         }
-        let table = self.catalog.find(&ObjectName::new(schema, name.strip_suffix("_pkey")?))?;
+        let table = self
+            .catalog
+            .find(&ObjectName::new(schema, name.strip_suffix("_pkey")?))?;
         (!super::constraint::primary_key(table).is_empty()).then(|| oid::primary_key_index(table.id))
     }
 
@@ -144,7 +149,10 @@ impl SystemContext {
             return Some((object.name.schema.clone(), object.name.name.clone()));
         }
         let table = self.table_of_index(oid)?;
-        Some((table.name.schema.clone(), super::constraint::primary_key_name(table)))
+        Some((
+            table.name.schema.clone(),
+            super::constraint::primary_key_name(table),
+        ))
     }
 
     /// The table whose primary key has an index of this oid.
@@ -156,7 +164,10 @@ impl SystemContext {
 
     /// Whether a name without schema finds this relation rather than another of that name.
     pub fn is_visible(&self, schema: &str, name: &str) -> bool {
-        let first = self.search_path().into_iter().find(|schema| self.relation_in(schema, name).is_some());
+        let first = self
+            .search_path()
+            .into_iter()
+            .find(|schema| self.relation_in(schema, name).is_some());
         first.is_some_and(|first| first == schema)
     }
 }
@@ -170,5 +181,6 @@ impl fmt::Debug for SystemContext {
 /// The schema that `CREATE` without one uses, if the search path has one.
 pub fn current_schema(context: &SystemContext) -> Option<String> {
     let path = context.settings.lock().search_path();
-    path.into_iter().find(|schema| schema == DEFAULT_SCHEMA || oid::namespace_named(schema).is_some())
+    path.into_iter()
+        .find(|schema| schema == DEFAULT_SCHEMA || oid::namespace_named(schema).is_some())
 }

@@ -47,13 +47,20 @@ pub fn pg_tablespace(_context: &SystemContext, rows: &mut Rows) {
 /// How rows and indexes are kept, as far as clients ask.
 pub fn pg_am(_context: &SystemContext, rows: &mut Rows) {
     for (oid, name, kind) in [(oid::HEAP, "heap", 't'), (oid::BTREE, "btree", 'i')] {
-        rows.add([("oid", oid.into()), ("amname", name.into()), ("amtype", kind.into())]);
+        rows.add([
+            ("oid", oid.into()),
+            ("amname", name.into()),
+            ("amtype", kind.into()),
+        ]);
     }
 }
 
 /// Text is compared byte by byte.
 pub fn pg_collation(_context: &SystemContext, rows: &mut Rows) {
-    let collations = [(oid::DEFAULT_COLLATION, "default", 'd', None), (oid::C_COLLATION, "C", 'c', Some("C"))];
+    let collations = [
+        (oid::DEFAULT_COLLATION, "default", 'd', None),
+        (oid::C_COLLATION, "C", 'c', Some("C")),
+    ];
     for (oid, name, provider, locale) in collations {
         rows.add([
             ("oid", oid.into()),
@@ -70,7 +77,10 @@ pub fn pg_collation(_context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn pg_language(_context: &SystemContext, rows: &mut Rows) {
-    for (oid, name, trusted) in [(oid::INTERNAL_LANGUAGE, "internal", false), (oid::SQL_LANGUAGE, "sql", true)] {
+    for (oid, name, trusted) in [
+        (oid::INTERNAL_LANGUAGE, "internal", false),
+        (oid::SQL_LANGUAGE, "sql", true),
+    ] {
         rows.add([
             ("oid", oid.into()),
             ("lanname", name.into()),

@@ -7,7 +7,9 @@ use super::{SystemContext, oid};
 
 pub fn pg_rewrite(context: &SystemContext, rows: &mut Rows) {
     for object in context.catalog.objects() {
-        let ObjectKind::View(view) = &object.kind else { continue };
+        let ObjectKind::View(view) = &object.kind else {
+            continue;
+        };
         rows.add([
             ("oid", oid::rewrite(object.id).into()),
             ("rulename", "_RETURN".into()),

@@ -16,7 +16,9 @@ fn sources(context: &SystemContext) -> impl Iterator<Item = (&Object, &Source)> 
 
 /// Connectors in use, in the order of their names, which numbers them.
 fn connectors(context: &SystemContext) -> Vec<&str> {
-    let names: BTreeSet<_> = sources(context).map(|(_, source)| source.connector.as_str()).collect();
+    let names: BTreeSet<_> = sources(context)
+        .map(|(_, source)| source.connector.as_str())
+        .collect();
     names.into_iter().collect()
 }
 
@@ -47,7 +49,11 @@ pub fn pg_foreign_server(context: &SystemContext, rows: &mut Rows) {
 pub fn pg_foreign_table(context: &SystemContext, rows: &mut Rows) {
     let connectors = connectors(context);
     for (object, source) in sources(context) {
-        let options: Vec<_> = source.options.iter().map(|o| format!("{}={}", o.key, o.value)).collect();
+        let options: Vec<_> = source
+            .options
+            .iter()
+            .map(|o| format!("{}={}", o.key, o.value))
+            .collect();
         rows.add([
             ("ftrelid", oid::relation(object.id).into()),
             ("ftserver", server_oid(&connectors, &source.connector).into()),

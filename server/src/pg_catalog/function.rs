@@ -63,7 +63,10 @@ fn type_oid(name: &str) -> u32 {
 }
 
 fn type_list(text: &str) -> Vec<u32> {
-    text.split(',').filter(|name| !matches!(*name, "-" | "")).map(type_oid).collect()
+    text.split(',')
+        .filter(|name| !matches!(*name, "-" | ""))
+        .map(type_oid)
+        .collect()
 }
 
 /// `2803 count a i int8 - [variadic] [set]`
@@ -88,7 +91,9 @@ fn function(line: &'static str) -> FunctionRow {
 /// `750 array_in anyarray cstring,oid,int4`
 fn support_function(line: &'static str) -> FunctionRow {
     let words: Vec<_> = line.split(' ').collect();
-    let [oid, name, result, arguments] = words[..] else { panic!("not a support function: {line}") };
+    let [oid, name, result, arguments] = words[..] else {
+        panic!("not a support function: {line}")
+    };
     FunctionRow {
         oid: oid.parse().expect("the oid of a function is a number"),
         schema: "pg_catalog",
@@ -142,7 +147,15 @@ pub fn pg_proc(_context: &SystemContext, rows: &mut Rows) {
             ("prolang", oid::INTERNAL_LANGUAGE.into()),
             ("procost", 1.into()),
             ("prorows", (if function.returns_set { 1000 } else { 0 }).into()),
-            ("provariadic", (if function.variadic { function.arguments[count - 1] } else { 0 }).into()),
+            (
+                "provariadic",
+                (if function.variadic {
+                    function.arguments[count - 1]
+                } else {
+                    0
+                })
+                .into(),
+            ),
             ("prokind", function.kind.into()),
             ("proisstrict", (function.kind == 'f').into()),
             ("proretset", function.returns_set.into()),
@@ -158,15 +171,24 @@ pub fn pg_proc(_context: &SystemContext, rows: &mut Rows) {
 
 pub fn pg_aggregate(_context: &SystemContext, rows: &mut Rows) {
     for function in functions().iter().filter(|f| f.kind == 'a') {
-        rows.add([("aggfnoid", function.oid.into()), ("aggkind", 'n'.into()), ("aggtranstype", function.result.into())]);
+        rows.add([
+            ("aggfnoid", function.oid.into()),
+            ("aggkind", 'n'.into()),
+            ("aggtranstype", function.result.into()),
+        ]);
     }
 }
 
 /// `551 + b 23 23 23 177`: oid, name, kind, types of both sides and the result, function.
 pub fn pg_operator(_context: &SystemContext, rows: &mut Rows) {
-    for line in include_str!("operators.txt").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("operators.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
         let words: Vec<_> = line.split(' ').collect();
-        let [oid, name, kind, left, right, result, code] = words[..] else { panic!("not an operator: {line}") };
+        let [oid, name, kind, left, right, result, code] = words[..] else {
+            panic!("not an operator: {line}")
+        };
         let number = |text: &str| text.parse::<u32>().expect("operators are described by oids");
         rows.add([
             ("oid", number(oid).into()),
@@ -184,9 +206,14 @@ pub fn pg_operator(_context: &SystemContext, rows: &mut Rows) {
 
 /// `10029 20 21 a f`: oid, source, target, context, method.
 pub fn pg_cast(_context: &SystemContext, rows: &mut Rows) {
-    for line in include_str!("casts.txt").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("casts.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
         let words: Vec<_> = line.split(' ').collect();
-        let [oid, source, target, function, context, method] = words[..] else { panic!("not a cast: {line}") };
+        let [oid, source, target, function, context, method] = words[..] else {
+            panic!("not a cast: {line}")
+        };
         let number = |text: &str| text.parse::<u32>().expect("casts are described by oids");
         rows.add([
             ("oid", number(oid).into()),

@@ -7,9 +7,20 @@ use super::rows::{Rows, Value};
 use super::{SystemContext, definition, oid};
 
 pub fn pg_tables(context: &SystemContext, rows: &mut Rows) {
-    let system = definition::all().filter(|t| !t.is_view).map(|t| (t.schema, t.name, false));
-    let tables = context.catalog.objects().filter(|o| matches!(o.kind, ObjectKind::Table(_)));
-    let user = tables.map(|o| (o.name.schema.as_str(), o.name.name.as_str(), !primary_key(o).is_empty()));
+    let system = definition::all()
+        .filter(|t| !t.is_view)
+        .map(|t| (t.schema, t.name, false));
+    let tables = context
+        .catalog
+        .objects()
+        .filter(|o| matches!(o.kind, ObjectKind::Table(_)));
+    let user = tables.map(|o| {
+        (
+            o.name.schema.as_str(),
+            o.name.name.as_str(),
+            !primary_key(o).is_empty(),
+        )
+    });
     for (schema, name, has_indexes) in system.chain(user) {
         rows.add([
             ("schemaname", schema.into()),
@@ -36,14 +47,19 @@ pub fn pg_views(context: &SystemContext, rows: &mut Rows) {
 /// Streaming views.
 pub fn pg_matviews(context: &SystemContext, rows: &mut Rows) {
     for object in context.catalog.objects() {
-        let ObjectKind::View(view) = &object.kind else { continue };
+        let ObjectKind::View(view) = &object.kind else {
+            continue;
+        };
         rows.add([
             ("schemaname", (&object.name.schema).into()),
             ("matviewname", (&object.name.name).into()),
             ("matviewowner", (&context.session.user).into()),
             ("hasindexes", false.into()),
             ("ispopulated", true.into()),
-            ("definition", format!(" {};", view.query.trim().trim_end_matches(';')).into()),
+            (
+                "definition",
+                format!(" {};", view.query.trim().trim_end_matches(';')).into(),
+            ),
         ]);
     }
 }
@@ -62,8 +78,14 @@ pub fn pg_indexes(context: &SystemContext, rows: &mut Rows) {
 /// The `CREATE INDEX` that Postgres would show for a primary key.
 pub fn index_definition(table: &Object) -> String {
     let index = ObjectName::quote(&primary_key_name(table));
-    let (schema, name) = (ObjectName::quote(&table.name.schema), ObjectName::quote(&table.name.name));
-    format!("CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({})", primary_key_columns(table))
+    let (schema, name) = (
+        ObjectName::quote(&table.name.schema),
+        ObjectName::quote(&table.name.name),
+    );
+    format!(
+        "CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({})",
+        primary_key_columns(table)
+    )
 }
 
 /// Tables and views with the counters of Postgres' statistics, which nobody counts here: zero.

@@ -108,7 +108,10 @@ pub fn namespace(schema: &str) -> u32 {
 
 /// Oid of a schema that exists.
 pub fn namespace_named(schema: &str) -> Option<u32> {
-    NAMESPACES.iter().find(|(_, name)| *name == schema).map(|(oid, _)| *oid)
+    NAMESPACES
+        .iter()
+        .find(|(_, name)| *name == schema)
+        .map(|(oid, _)| *oid)
 }
 
 /// Oid and name of each schema.
@@ -127,8 +130,14 @@ pub fn oid_of_row_type(context: &SystemContext, schema: Option<&str>, name: &str
         Some(element) => (element, true),
         None => (name, false),
     };
-    let object = context.catalog.find(&ObjectName::new(schema.unwrap_or(DEFAULT_SCHEMA), name))?;
-    Some(if is_array { row_type_array(object.id) } else { row_type(object.id) })
+    let object = context
+        .catalog
+        .find(&ObjectName::new(schema.unwrap_or(DEFAULT_SCHEMA), name))?;
+    Some(if is_array {
+        row_type_array(object.id)
+    } else {
+        row_type(object.id)
+    })
 }
 
 /// The object whose row type this is, and whether it is the array of it.

@@ -61,4 +61,3 @@ impl Rows {
             .expect("arrays were built for the columns of this table")
     }
 }
-

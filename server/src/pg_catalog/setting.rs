@@ -32,7 +32,11 @@ pub fn pg_settings(context: &SystemContext, rows: &mut Rows) {
     let settings = context.settings();
     for (setting, value) in settings.all() {
         let is_fixed = matches!(setting.setting_type, SettingType::Fixed);
-        let source = if value == setting.default { "default" } else { "session" };
+        let source = if value == setting.default {
+            "default"
+        } else {
+            "session"
+        };
         let [kind, unit, min, max, words] = describe(setting);
         rows.add([
             ("name", setting.name.into()),

@@ -13,7 +13,7 @@ use millpond_catalog::{
 use millpond_sql::Settings;
 use tokio_util::sync::CancellationToken;
 
-use super::{ServerState, SystemContext, definition, system_table};
+use super::{ServerState, SystemContext, definition, functions, system_table};
 use crate::session::{Client, Sessions};
 
 pub fn column(name: &str, sql_type: SqlType, nullable: bool, default: Option<&str>) -> Column {
@@ -95,12 +95,25 @@ pub fn catalog() -> Catalog {
 }
 
 pub fn context() -> Arc<SystemContext> {
-    let session = Session {
+    let sessions = Arc::new(Sessions::default());
+    let client = Client {
         user: "alice".to_owned(),
         database: "pond".to_owned(),
-        pid: 42,
+        address: None,
     };
-    Arc::new(SystemContext::new(Arc::new(catalog()), session))
+    let session = sessions.open(client, 0, &CancellationToken::new());
+    let server = ServerState {
+        sessions,
+        advisory_locks: Arc::default(),
+        started_us: 0,
+    };
+    Arc::new(SystemContext::new(
+        Arc::new(catalog()),
+        server,
+        session,
+        Settings::default(),
+        1_000_000,
+    ))
 }
 
 /// The rows of a table that satisfy `filter`, as text.
@@ -188,5 +201,31 @@ fn every_table_computes_rows_that_fit_its_definition() {
     for table in definition::all() {
         let batch = context.rows(table);
         assert_eq!(batch.schema(), table.arrow, "{}", table.name);
+    }
+}
+
+/// Names that DataFusion plans beside those in its registry, or that the engine and the sql crate add.
+const PLANNED_ELSEWHERE: [&str; 3] = ["generate_series", "position", "date_part"];
+
+#[test]
+fn listed_functions_can_be_called() {
+    let context = context();
+    let state = SessionContext::new().state();
+    let ours: std::collections::BTreeSet<_> = crate::function::scalar_functions(&context)
+        .iter()
+        .map(|f| f.name().to_owned())
+        .collect();
+    let file = include_str!("functions.txt");
+    for line in file.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(' ').nth(1).unwrap();
+        let known = state.scalar_functions().contains_key(name)
+            || state.aggregate_functions().contains_key(name)
+            || state.window_functions().contains_key(name)
+            || PLANNED_ELSEWHERE.contains(&name)
+            || ours.contains(name);
+        assert!(known, "{name} is listed in pg_proc and cannot be called");
+    }
+    for function in functions() {
+        assert!(function.oid != 0 && !function.name.is_empty());
     }
 }
