@@ -30,7 +30,9 @@ pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
 pub use definition::{SystemTable, type_named};
 pub use function::{FunctionRow, functions};
-pub use oid::{OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type};
+pub use oid::{
+    OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type, relation as relation_oid,
+};
 pub use provider::{system_table, system_table_names};
 pub use relation::relation_bytes;
 pub use rows::Rows;

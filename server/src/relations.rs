@@ -15,7 +15,7 @@ use millpond_engine::engine::Engine;
 use millpond_engine::logical::{RelationSource, WindowAssign};
 use millpond_sql::Relations;
 
-use crate::pg_catalog::{Session, SystemContext, system_table};
+use crate::pg_catalog::{SystemContext, system_table, system_table_names};
 
 /// What planning may refer to beside the catalog.
 pub struct ServerRelations {
@@ -31,8 +31,7 @@ impl ServerRelations {
 
     /// For planning without a client: at start-up, and when a change is carried out.
     pub fn background(engine: Engine, catalog: Arc<Catalog>) -> Self {
-        let session = Session { user: "millpond".into(), database: "millpond".into(), pid: 0 };
-        Self::new(engine, Arc::new(SystemContext::new(catalog, session)))
+        Self::new(engine, Arc::new(SystemContext::background(catalog)))
     }
 }
 
@@ -47,6 +46,10 @@ impl Relations for ServerRelations {
 
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>> {
         system_table(schema, name, &self.system)
+    }
+
+    fn system_table_names(&self, schema: &str) -> Vec<String> {
+        system_table_names(schema)
     }
 
     fn window_assign(

@@ -9,12 +9,13 @@ use arrow::array::RecordBatch;
 use millpond_catalog::{Catalog, DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
 use millpond_sql::Settings;
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use super::definition::{self, SystemTable};
 use super::oid;
 use super::rows::Rows;
 use crate::function::AdvisoryLocks;
-use crate::session::{SessionInfo, Sessions};
+use crate::session::{Client, SessionInfo, Sessions};
 
 /// What lives as long as the server and is the same for all sessions.
 #[derive(Clone)]
@@ -64,6 +65,23 @@ impl SystemContext {
             changes: Mutex::default(),
             computed: Mutex::default(),
         }
+    }
+
+    /// For planning without a client: a session that nobody else sees.
+    pub fn background(catalog: Arc<Catalog>) -> Self {
+        let sessions = Arc::new(Sessions::default());
+        let client = Client {
+            user: "millpond".to_owned(),
+            database: "millpond".to_owned(),
+            address: None,
+        };
+        let session = sessions.open(client, 0, &CancellationToken::new());
+        let server = ServerState {
+            sessions,
+            advisory_locks: Arc::default(),
+            started_us: 0,
+        };
+        Self::new(catalog, server, session, Settings::default(), 0)
     }
 
     /// The session's settings, with what this statement has changed.
