@@ -52,9 +52,10 @@ pub enum Error {
     Invalid(String),
 }
 
+const SYNC: &str = "sync";
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-#[allow(dead_code)]
 impl Error {
     pub(crate) fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> Self {
         Error::Io {
@@ -62,6 +63,15 @@ impl Error {
             action,
             source: Arc::new(source),
         }
+    }
+
+    pub(crate) fn sync(path: impl AsRef<Path>, source: io::Error) -> Self {
+        Self::io(path, SYNC, source)
+    }
+
+    /// After a failed sync nobody knows what reached the disk.
+    pub(crate) fn leaves_disk_unknown(&self) -> bool {
+        matches!(self, Error::Io { action: SYNC, .. })
     }
 
     pub(crate) fn corrupt(place: impl Into<String>, what: impl Into<String>) -> Self {

@@ -1,0 +1,90 @@
+//! Batch and commit records of streaming queries: what each epoch was to read, and that it happened.
+//!
+//! Both are opaque bytes keyed by query and epoch. A batch record is durable before anything of its epoch is read, and
+//! never changes; a commit record is part of the transaction that writes the epoch's results.
+
+use crate::commit::Core;
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::meta::Batch;
+use crate::record;
+
+/// Where a query stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueryLog {
+    /// The newest epoch that happened.
+    pub last_commit: Option<(u64, Vec<u8>)>,
+    /// The epoch after it (epoch 0 if none happened), if its batch record was written: to be run again as recorded.
+    pub open_batch: Option<(u64, Vec<u8>)>,
+}
+
+/// Epoch and record, ascending.
+pub(crate) type Records = Vec<(u64, Vec<u8>)>;
+
+pub(crate) fn read(core: &Core, query: u64) -> Result<QueryLog> {
+    let last_commit = records(core, &layout::commits_prefix(query), 0)?.pop();
+    let next = last_commit.as_ref().map_or(0, |(epoch, _)| epoch + 1);
+    let mut open = records(core, &layout::batches_prefix(query), next)?;
+    if let Some((epoch, _)) = open.iter().find(|(epoch, _)| *epoch != next) {
+        let place = layout::describe(&layout::batch_key(query, *epoch));
+        return Err(Error::corrupt(
+            place,
+            format!("no commit record stands before epoch {epoch}"),
+        ));
+    }
+    Ok(QueryLog {
+        last_commit,
+        open_batch: open.pop(),
+    })
+}
+
+pub(crate) fn commits(core: &Core, query: u64, from_epoch: u64) -> Result<Records> {
+    records(core, &layout::commits_prefix(query), from_epoch)
+}
+
+pub(crate) fn batches(core: &Core, query: u64, from_epoch: u64) -> Result<Records> {
+    records(core, &layout::batches_prefix(query), from_epoch)
+}
+
+fn records(core: &Core, prefix: &[u8], from_epoch: u64) -> Result<Records> {
+    let mut records = Vec::new();
+    for pair in core.store.scan(prefix) {
+        let (key, value) = pair?;
+        let epoch = layout::last_number(&key)
+            .ok_or_else(|| Error::corrupt(layout::describe(&key), "its key has no epoch"))?;
+        if epoch >= from_epoch {
+            records.push((epoch, record::open(&key, &value)?.to_vec()));
+        }
+    }
+    Ok(records)
+}
+
+/// Deletes records of epochs before `keep_from_epoch`; the newest commit stays, since it says where the query stands.
+pub(crate) fn prune(core: &Core, query: u64, keep_from_epoch: u64) -> Result<()> {
+    let commits = epochs(core, &layout::commits_prefix(query))?;
+    let Some(newest) = commits.last().copied() else {
+        return Ok(());
+    };
+    let keep_from = keep_from_epoch.min(newest);
+    let mut batch = Batch::default();
+    let batches = epochs(core, &layout::batches_prefix(query))?;
+    commits
+        .iter()
+        .filter(|e| **e < keep_from)
+        .for_each(|e| batch.delete(layout::commit_key(query, *e)));
+    batches
+        .iter()
+        .filter(|e| **e < keep_from)
+        .for_each(|e| batch.delete(layout::batch_key(query, *e)));
+    if batch.changes.is_empty() {
+        return Ok(());
+    }
+    core.apply_unsynced(batch)
+}
+
+fn epochs(core: &Core, prefix: &[u8]) -> Result<Vec<u64>> {
+    core.store
+        .scan(prefix)
+        .map(|pair| Ok(layout::last_number(&pair?.0).unwrap_or_default()))
+        .collect()
+}
