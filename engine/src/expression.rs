@@ -1,1 +1,251 @@
 //! Evaluation of expressions over batches, with rows that fail told apart from rows that do not.
+//!
+//! Evaluation is vectorised. Only when a batch fails is it halved until the failing rows stand alone, so that a division
+//! by zero in one row costs that row and no other. An expression is a function of its row and the epoch's processing
+//! time, so a retraction fails exactly when the insertion did, and both stay out of the result.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::error::ArrowError;
+use arrow::json::LineDelimitedWriter;
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use millpond_storage::ChangeBatch;
+
+use crate::error::{Error, Result};
+use crate::operator::Output;
+use crate::source::BadRow;
+
+/// Name of the function that stands for the epoch's processing time in a streaming query.
+pub const PROCESSING_TIME: &str = "processing_time";
+
+/// The processing time of the running epoch, shared by the expressions of one operator instance.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProcessingTime(Arc<AtomicI64>);
+
+impl ProcessingTime {
+    pub fn set(&self, time_us: i64) {
+        self.0.store(time_us, Ordering::Relaxed);
+    }
+
+    /// `expr` with every call of `processing_time()` reading this cell.
+    pub fn bind(&self, expr: &Arc<dyn PhysicalExpr>) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+        let bound =
+            Arc::clone(expr).transform_up(|expr| match expr.downcast_ref::<ScalarFunctionExpr>() {
+                Some(call) if call.name() == PROCESSING_TIME => {
+                    let DataType::Timestamp(TimeUnit::Microsecond, zone) = call.return_type() else {
+                        return Err(DataFusionError::Plan(format!(
+                            "{PROCESSING_TIME}() must be a timestamp"
+                        )));
+                    };
+                    let time = ProcessingTimeExpr {
+                        now: self.clone(),
+                        zone: zone.clone(),
+                    };
+                    Ok(Transformed::yes(Arc::new(time) as _))
+                }
+                _ => Ok(Transformed::no(expr)),
+            })?;
+        Ok(bound.data)
+    }
+}
+
+#[derive(Debug)]
+struct ProcessingTimeExpr {
+    now: ProcessingTime,
+    zone: Option<Arc<str>>,
+}
+
+impl PartialEq for ProcessingTimeExpr {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.now.0, &other.now.0) && self.zone == other.zone
+    }
+}
+
+impl Eq for ProcessingTimeExpr {}
+
+impl Hash for ProcessingTimeExpr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.now.0).hash(state);
+    }
+}
+
+impl fmt::Display for ProcessingTimeExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PROCESSING_TIME}()")
+    }
+}
+
+impl PhysicalExpr for ProcessingTimeExpr {
+    fn data_type(&self, _input_schema: &Schema) -> DataFusionResult<DataType> {
+        Ok(DataType::Timestamp(TimeUnit::Microsecond, self.zone.clone()))
+    }
+
+    fn nullable(&self, _input_schema: &Schema) -> DataFusionResult<bool> {
+        Ok(false)
+    }
+
+    fn evaluate(&self, _batch: &RecordBatch) -> DataFusionResult<ColumnarValue> {
+        let now = self.now.0.load(Ordering::Relaxed);
+        Ok(ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(
+            Some(now),
+            self.zone.clone(),
+        )))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        Vec::new()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+        Ok(self)
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// What to do with rows on which an expression fails.
+#[derive(Debug, Clone)]
+pub(crate) struct FailurePolicy {
+    /// The operator, as the position of bad rows.
+    pub position: String,
+    /// Stop the query with an error instead.
+    pub fail: bool,
+}
+
+impl FailurePolicy {
+    /// Applies `evaluate` to `changes` and sends what comes out; rows on which it fails become bad rows.
+    pub fn apply(
+        &self,
+        changes: ChangeBatch,
+        output: &mut Output,
+        evaluate: &mut dyn FnMut(&ChangeBatch) -> DataFusionResult<ChangeBatch>,
+    ) -> Result<()> {
+        match evaluate(&changes) {
+            Ok(result) => output.send(result),
+            Err(error) if self.fail || !is_about_a_row(&error) => return Err(user_error(&error)),
+            Err(error) if changes.num_rows() == 1 => {
+                // Only an insertion is news; its retraction finds nothing to take away.
+                if changes.weight(0) > 0 {
+                    let error = message(&error);
+                    let bytes = row_as_json(changes.rows(), 0);
+                    output.bad_rows.push(BadRow {
+                        position: self.position.clone(),
+                        bytes,
+                        error,
+                    });
+                }
+            }
+            Err(_) => {
+                let half = changes.num_rows() / 2;
+                self.apply(changes.slice(0, half), output, evaluate)?;
+                self.apply(changes.slice(half, changes.num_rows() - half), output, evaluate)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row as one JSON object, for bad rows.
+pub(crate) fn row_as_json(rows: &RecordBatch, row: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = LineDelimitedWriter::new(&mut bytes);
+    let written = writer.write(&rows.slice(row, 1)).and_then(|()| writer.finish());
+    drop(writer);
+    match written {
+        Ok(()) => bytes.trim_ascii_end().to_vec(),
+        // A column type without a JSON form: better the debug form than nothing.
+        Err(_) => format!("{:?}", rows.slice(row, 1).columns()).into_bytes(),
+    }
+}
+
+/// False for errors that any row would give: defects, missing features, lack of memory.
+fn is_about_a_row(error: &DataFusionError) -> bool {
+    !matches!(
+        error.find_root(),
+        DataFusionError::Internal(_)
+            | DataFusionError::NotImplemented(_)
+            | DataFusionError::ResourcesExhausted(_)
+            | DataFusionError::Plan(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::Configuration(_)
+    )
+}
+
+/// A failed evaluation as an error of the user's query.
+pub fn user_error(error: &DataFusionError) -> Error {
+    if is_about_a_row(error) {
+        Error::User {
+            message: message(error),
+            sqlstate: sqlstate(error),
+            hint: None,
+        }
+    } else {
+        Error::Bug(error.to_string())
+    }
+}
+
+/// The error's text as Postgres would put it, where it has one.
+fn message(error: &DataFusionError) -> String {
+    match error.find_root() {
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::DivideByZero => "division by zero".to_owned(),
+            ArrowError::CastError(text)
+            | ArrowError::ParseError(text)
+            | ArrowError::ArithmeticOverflow(text)
+            | ArrowError::ComputeError(text)
+            | ArrowError::InvalidArgumentError(text) => text.clone(),
+            other => other.to_string(),
+        },
+        DataFusionError::Execution(text) => text.clone(),
+        DataFusionError::External(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The SQLSTATE of a failed evaluation: a class 22 code, "data exception".
+pub fn sqlstate(error: &DataFusionError) -> &'static str {
+    match error.find_root() {
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::DivideByZero => "22012",
+            ArrowError::ArithmeticOverflow(_) | ArrowError::DictionaryKeyOverflowError => "22003",
+            ArrowError::ParseError(_) => "22007",
+            ArrowError::CastError(text) if text.contains("imestamp") || text.contains("Date") => "22007",
+            // "Can't cast value 300 to type Int8", "12345 is too large to store in a Decimal128 of precision 4"
+            ArrowError::CastError(text)
+                if text.starts_with("Can't cast value") || text.contains("too large") =>
+            {
+                "22003"
+            }
+            ArrowError::CastError(_) => "22P02",
+            ArrowError::InvalidArgumentError(text)
+                if text.contains("too large") || text.contains("too small") =>
+            {
+                "22003"
+            }
+            _ => "22000",
+        },
+        DataFusionError::Execution(text) if text.contains("verflow") || text.contains("out of range") => {
+            "22003"
+        }
+        DataFusionError::Execution(text)
+            if text.contains("ivide by zero") || text.contains("division by zero") =>
+        {
+            "22012"
+        }
+        _ => "22000",
+    }
+}

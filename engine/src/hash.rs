@@ -20,12 +20,22 @@ const MULTIPLIER: u64 = 0xe703_7ed1_a0b4_28db;
 
 /// One hash per row over `columns`, into `hashes`, which is overwritten. Without columns all rows have one hash.
 pub fn hash_rows(columns: &[ArrayRef], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
-    hashes.clear();
-    hashes.resize(rows, SEED);
+    start(rows, hashes);
     for column in columns {
         hash_column(&canonical(column), hashes)?;
     }
     Ok(())
+}
+
+/// Like [`hash_rows`], over columns that are canonical.
+pub(crate) fn hash_canonical_rows(columns: &[ArrayRef], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
+    start(rows, hashes);
+    columns.iter().try_for_each(|column| hash_column(column, hashes))
+}
+
+fn start(rows: usize, hashes: &mut Vec<u64>) {
+    hashes.clear();
+    hashes.resize(rows, SEED);
 }
 
 /// The worker among `workers` that rows with this hash belong to.

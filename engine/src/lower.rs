@@ -1,11 +1,26 @@
 //! From a logical plan to the dataflow that keeps its result up to date, or a user error naming the part that cannot be
 //! kept up to date.
+//!
+//! A plan is lowered from its scans upwards. What is built so far is a [`Stream`](stream::Stream): a node, filters and
+//! projections that wait to become one `Map`, and a window assignment that waits to become part of an aggregation.
+
+mod aggregate;
+mod aggregate_call;
+mod optimize;
+mod relation;
+mod stream;
+mod unsupported;
 
 use datafusion::logical_expr::LogicalPlan;
 use millpond_catalog::OutputMode;
 
-use crate::dataflow::Dataflow;
+pub use optimize::optimize;
+
+use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
+use crate::logical::WindowAssign;
+use crate::lower::stream::Stream;
+use crate::operator::spec::OperatorSpec;
 
 /// What decides how a view's plan is lowered, beside the plan.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,9 +31,117 @@ pub struct LowerOptions {
 }
 
 /// Lowers an analysed plan, which need not be optimised.
-pub fn lower(plan: &LogicalPlan, _options: &LowerOptions) -> Result<Dataflow> {
-    Err(Error::Unsupported {
-        message: format!("{} cannot be kept up to date", plan.display()),
-        hint: None,
+pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
+    let plan = optimize(plan.clone())?;
+    let mut lowering = Lowering {
+        options,
+        inputs: Vec::new(),
+        nodes: Vec::new(),
+        aggregates_above: 0,
+    };
+    let stream = lowering.lower(&plan)?;
+    lowering.check_output(&stream, &plan)?;
+    let stream = lowering.as_node(stream)?;
+    debug_assert_eq!(
+        stream.node.0 + 1,
+        lowering.nodes.len(),
+        "the result is the last node"
+    );
+    Ok(Dataflow {
+        inputs: lowering.inputs,
+        nodes: lowering.nodes,
     })
+}
+
+/// A dataflow under construction.
+struct Lowering<'a> {
+    options: &'a LowerOptions,
+    inputs: Vec<Input>,
+    nodes: Vec<Node>,
+    /// Aggregations between the result and the part being lowered.
+    aggregates_above: usize,
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self, plan: &LogicalPlan) -> Result<Stream> {
+        match plan {
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::Projection(projection) => {
+                let input = self.lower(&projection.input)?;
+                self.project(input, &projection.expr, &projection.schema)
+            }
+            LogicalPlan::Filter(filter) => {
+                let input = self.lower(&filter.input)?;
+                self.filter(input, &filter.predicate)
+            }
+            LogicalPlan::SubqueryAlias(alias) => Ok(self.lower(&alias.input)?.renamed(&alias.schema)),
+            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Extension(_) => match WindowAssign::of(plan) {
+                Some(assign) => {
+                    let input = self.lower(&assign.input)?;
+                    self.assign_windows(input, assign)
+                }
+                None => Err(unsupported::node(plan)),
+            },
+            other => Err(unsupported::node(other)),
+        }
+    }
+
+    /// Adds an operator; `name` is made unique.
+    fn add(
+        &mut self,
+        kind: NodeKind,
+        edges: Vec<Edge>,
+        schema: arrow::datatypes::SchemaRef,
+        properties: Properties,
+    ) -> NodeId {
+        let stem = match &kind {
+            NodeKind::Input(_) => "input",
+            NodeKind::Operator(spec) => match spec {
+                OperatorSpec::Map(_) => "map",
+                OperatorSpec::WindowAssign(_) => "window",
+                OperatorSpec::Unnest(_) => "unnest",
+                OperatorSpec::Union(_) => "union",
+                OperatorSpec::PartialAggregate(_) => "partial",
+                OperatorSpec::FinalAggregate(_) => "aggregate",
+            },
+        };
+        let before = self
+            .nodes
+            .iter()
+            .filter(|node| node.name.trim_end_matches(|c: char| c.is_ascii_digit()) == stem);
+        let name = format!("{stem}{}", before.count());
+        self.nodes.push(Node {
+            name,
+            kind,
+            edges,
+            schema,
+            properties,
+        });
+        NodeId(self.nodes.len() - 1)
+    }
+
+    /// In append mode nothing that was handed over may change.
+    fn check_output(&self, stream: &Stream, plan: &LogicalPlan) -> Result<()> {
+        if self.options.output_mode != OutputMode::Append || stream.append_only {
+            return Ok(());
+        }
+        if let Some(input) = self.inputs.iter().find(|input| !input.append_only) {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "output_mode 'append' needs input that is only ever added to, but rows of {} can change",
+                    input.name
+                ),
+                hint: Some(
+                    "Use output_mode 'update' (EMIT CHANGES), or read from a stream or a source.".to_owned(),
+                ),
+            });
+        }
+        Err(Error::Bug(format!(
+            "a result that changes in append mode:\n{}",
+            plan.display_indent()
+        )))
+    }
 }

@@ -10,6 +10,14 @@
 
 pub mod spec;
 
+pub(crate) mod accumulator;
+pub(crate) mod aggregate;
+mod group_table;
+mod map;
+mod union;
+mod unnest;
+mod window_assign;
+
 use millpond_storage::ChangeBatch;
 
 use crate::epoch::OperatorContext;

@@ -10,6 +10,11 @@ use itertools::Itertools;
 
 use crate::error::Result;
 use crate::operator::Operator;
+use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
+use crate::operator::map::Map;
+use crate::operator::union::Union;
+use crate::operator::unnest::Unnest;
+use crate::operator::window_assign::WindowAssign;
 use crate::window::{Micros, WindowRule};
 
 /// An operator of a dataflow.
@@ -18,8 +23,8 @@ pub enum OperatorSpec {
     Map(MapSpec),
     WindowAssign(WindowAssignSpec),
     Unnest(UnnestSpec),
-    /// All inputs have the union's schema.
-    Union,
+    /// All changes of all inputs, under this schema.
+    Union(SchemaRef),
     PartialAggregate(Arc<AggregateSpec>),
     FinalAggregate(Arc<AggregateSpec>),
 }
@@ -27,9 +32,13 @@ pub enum OperatorSpec {
 impl OperatorSpec {
     /// A fresh instance. `name` is the node's, which bad rows are reported under.
     pub fn build(&self, name: &str) -> Result<Box<dyn Operator>> {
-        Err(crate::error::Error::Unsupported {
-            message: format!("{name}: {self} cannot be run"),
-            hint: None,
+        Ok(match self {
+            OperatorSpec::Map(spec) => Box::new(Map::new(spec, name)?),
+            OperatorSpec::WindowAssign(spec) => Box::new(WindowAssign::new(spec.clone())),
+            OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone())),
+            OperatorSpec::Union(schema) => Box::new(Union::new(Arc::clone(schema))),
+            OperatorSpec::PartialAggregate(spec) => Box::new(PartialAggregate::new(Arc::clone(spec))?),
+            OperatorSpec::FinalAggregate(spec) => Box::new(FinalAggregate::new(Arc::clone(spec), name)?),
         })
     }
 }
@@ -67,8 +76,10 @@ pub struct WindowAssignSpec {
 pub struct UnnestSpec {
     pub input: SchemaRef,
     pub output: SchemaRef,
-    /// Position in the input and nesting depth of each list to unnest.
-    pub lists: Vec<(usize, usize)>,
+    /// For each output column, the input column it comes from.
+    pub sources: Vec<usize>,
+    /// Input columns that are lists to unnest.
+    pub lists: Vec<usize>,
     pub structs: Vec<usize>,
     pub options: UnnestOptions,
 }
@@ -142,18 +153,17 @@ pub struct AccumulatorSpec {
     pub filter: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccumulatorKind {
     /// How many values are not NULL.
     Count,
     /// Exact sum, and how many values are not NULL.
     Sum,
-    /// Exact sums of values and of their squares, and how many are not NULL.
-    Moments,
     Min,
     Max,
-    /// The distinct values, each with how often it stands there.
-    Distinct,
+    /// Like `Count` and `Sum`, over the distinct values, each kept with how often it stands there.
+    DistinctCount,
+    DistinctSum,
     /// How many are true and how many false.
     Booleans,
 }
@@ -174,7 +184,7 @@ pub enum AggregateOutput {
 }
 
 /// What is read from an accumulator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reading {
     Count,
     Sum,
@@ -183,11 +193,6 @@ pub enum Reading {
     Extreme,
     And,
     Or,
-    /// Square root where `root`; divided by n - 1 where `sample`, else by n.
-    Variance {
-        sample: bool,
-        root: bool,
-    },
 }
 
 impl fmt::Display for OperatorSpec {
@@ -208,14 +213,14 @@ impl fmt::Display for OperatorSpec {
                 }
             }
             OperatorSpec::Unnest(spec) => {
-                let lists = spec.lists.iter().map(|(column, _)| column).chain(&spec.structs);
+                let lists = spec.lists.iter().chain(&spec.structs);
                 write!(
                     f,
                     "Unnest {}",
                     lists.map(|column| spec.input.field(*column).name()).join(", ")
                 )
             }
-            OperatorSpec::Union => f.write_str("Union"),
+            OperatorSpec::Union(_) => f.write_str("Union"),
             OperatorSpec::PartialAggregate(spec) => write!(f, "PartialAggregate {spec}"),
             OperatorSpec::FinalAggregate(spec) => {
                 let emit = if spec.final_only {

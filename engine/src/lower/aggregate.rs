@@ -1,0 +1,603 @@
+//! GROUP BY and DISTINCT: a partial phase, an exchange by group, and a final phase.
+//!
+//! A window that is part of the group key is not expanded into rows: the partial phase groups by slices of time. That
+//! takes group keys that name the window, and arguments that do not.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::logical_plan::Aggregate;
+use datafusion::logical_expr::{Expr, lit};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::scalar::ScalarValue;
+use itertools::Itertools;
+use millpond_catalog::OutputMode;
+
+use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
+use crate::error::{Error, Result};
+use crate::logical::WindowAssign;
+use crate::lower::aggregate_call::{Call, call};
+use crate::lower::stream::{Stream, Time, local, physical, window_schema};
+use crate::lower::{Lowering, unsupported};
+use crate::operator::accumulator::state_fields;
+use crate::operator::spec::{
+    AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
+};
+
+/// The group keys of an aggregation, sorted by what they read.
+struct Keys {
+    /// One per group expression.
+    origins: Vec<KeyOrigin>,
+    window: Option<KeyWindow>,
+    /// Expressions over the rows, for the keys that are not the window.
+    own: Vec<Expr>,
+}
+
+enum KeyOrigin {
+    /// An expression over `window_start` and `window_end`.
+    Window(Expr),
+    /// Position in [`Keys::own`].
+    Own(usize),
+}
+
+struct KeyWindow {
+    time: WindowTime,
+    source: WindowSource,
+    watermark: bool,
+    /// Predicates over the window, to be applied to the result.
+    filters: Vec<Expr>,
+    /// Type of the bounds.
+    field: Field,
+}
+
+enum WindowTime {
+    /// Position in [`Stream::real`].
+    Real(usize),
+    /// An expression over the rows.
+    Expr(Expr),
+}
+
+impl Lowering<'_> {
+    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Stream> {
+        self.aggregates_above += 1;
+        let input = self.lower(&aggregate.input);
+        self.aggregates_above -= 1;
+        let mut stream = input?;
+        if aggregate
+            .group_expr
+            .iter()
+            .any(|expr| matches!(expr, Expr::GroupingSet(_)))
+        {
+            return Err(unsupported::clause_error(
+                "GROUPING SETS, ROLLUP or CUBE",
+                "each set of keys is a grouping of its own",
+                "Write one view per grouping, or combine them with UNION ALL.",
+            ));
+        }
+        let calls = aggregate.aggr_expr.iter().map(call).collect::<Result<Vec<_>>>()?;
+        if stream.window.is_some() && !can_slice(&stream, aggregate, &calls)? {
+            stream = self.expand_windows(stream)?;
+        }
+        let keys = self.keys(&stream, &aggregate.group_expr)?;
+        self.check_append(&stream, &keys, aggregate, &calls)?;
+        self.build(stream, keys, calls, aggregate)
+    }
+
+    /// Sorts the group expressions; finds the window among them.
+    fn keys(&self, stream: &Stream, group_exprs: &[Expr]) -> Result<Keys> {
+        let mut keys = Keys {
+            origins: Vec::new(),
+            window: None,
+            own: Vec::new(),
+        };
+        if let Some(pending) = &stream.window {
+            keys.window = Some(KeyWindow {
+                time: WindowTime::Real(pending.time),
+                source: WindowSource::Rule(pending.rule),
+                watermark: pending.watermark && self.options.output_mode != OutputMode::Complete,
+                filters: pending.filters.clone(),
+                field: stream.real.field(pending.time).clone(),
+            });
+        }
+        for expr in group_exprs {
+            let time = match stream.window {
+                None => {
+                    plain_time(stream, expr)?.filter(|_| self.options.output_mode != OutputMode::Complete)
+                }
+                Some(_) => None,
+            };
+            let bound = |name: &str| Expr::Column(Column::new_unqualified(name));
+            keys.origins.push(match time {
+                _ if stream.reads(expr)?.1 => KeyOrigin::Window(stream.over_window(expr)?),
+                Some((Time::WindowStart { size }, field))
+                    if keys.window.as_ref().is_none_or(|w| w.source.size() == size) =>
+                {
+                    // The start itself rather than one computed from the end.
+                    let time = WindowTime::Expr(expr.clone().unalias());
+                    keys.window = Some(assigned_before(time, size, field));
+                    KeyOrigin::Window(bound(WindowAssign::START))
+                }
+                Some((Time::WindowEnd { size }, field))
+                    if keys.window.as_ref().is_none_or(|w| w.source.size() == size) =>
+                {
+                    if keys.window.is_none() {
+                        let size_interval = ScalarValue::new_interval_mdn(0, 0, size * 1000);
+                        let start = expr.clone().unalias() - lit(size_interval);
+                        keys.window = Some(assigned_before(WindowTime::Expr(start), size, field));
+                    }
+                    KeyOrigin::Window(bound(WindowAssign::END))
+                }
+                _ => {
+                    keys.own.push(expr.clone());
+                    KeyOrigin::Own(keys.own.len() - 1)
+                }
+            });
+        }
+        Ok(keys)
+    }
+
+    /// In append mode the last aggregation hands over groups that are final, so it needs a window that becomes final.
+    fn check_append(
+        &self,
+        stream: &Stream,
+        keys: &Keys,
+        aggregate: &Aggregate,
+        calls: &[Call],
+    ) -> Result<()> {
+        let is_last = self.aggregates_above == 0;
+        if self.options.output_mode != OutputMode::Append || !is_last || keys.is_final() {
+            return Ok(());
+        }
+        if calls.is_empty() && !aggregate.group_expr.is_empty() && stream.append_only {
+            // DISTINCT over rows that are only added: a value comes out when it is first seen, and stays.
+            return Ok(());
+        }
+        let hint = Some("Use output_mode 'update' (EMIT CHANGES) to see results as they change.".to_owned());
+        let message = match &keys.window {
+            Some(window) => {
+                let column = match &window.time {
+                    WindowTime::Real(column) => stream.real.field(*column).name().clone(),
+                    WindowTime::Expr(expr) => expr.to_string(),
+                };
+                format!(
+                    "output_mode 'append' needs a watermark on column {column}, by which its windows become final: \
+                     declare WATERMARK FOR {column} on the relation"
+                )
+            }
+            None if aggregate.group_expr.is_empty() => {
+                "output_mode 'append' needs groups that become final, but an \
+                aggregate without GROUP BY never does: group by a window over a column with a watermark"
+                    .to_owned()
+            }
+            None => format!(
+                "output_mode 'append' needs groups that become final, but a group by {} never does: group by a window \
+                 over a column with a watermark",
+                aggregate.group_expr.iter().join(", ")
+            ),
+        };
+        Err(Error::Unsupported { message, hint })
+    }
+
+    fn build(
+        &mut self,
+        stream: Stream,
+        keys: Keys,
+        calls: Vec<Call>,
+        aggregate: &Aggregate,
+    ) -> Result<Stream> {
+        let append_only = stream.append_only;
+        let mut columns = InputColumns {
+            exprs: Vec::new(),
+            fields: Vec::new(),
+        };
+        let window = match &keys.window {
+            None => None,
+            Some(window) => {
+                let time = match &window.time {
+                    WindowTime::Real(column) => {
+                        let name = stream.real.field(*column).name();
+                        columns.add(
+                            Arc::new(PhysicalColumn::new(name, *column)),
+                            stream.real.field(*column).clone(),
+                        )
+                    }
+                    WindowTime::Expr(expr) => columns.add_expr(&stream, expr)?,
+                };
+                Some(WindowKey {
+                    time,
+                    assign: window.source,
+                    watermark: window.watermark,
+                })
+            }
+        };
+        let own = keys
+            .own
+            .iter()
+            .map(|expr| columns.add_expr(&stream, expr))
+            .collect::<Result<Vec<_>>>()?;
+        let mut accumulators: Vec<AccumulatorSpec> = Vec::new();
+        let mut readings = Vec::with_capacity(calls.len());
+        for call in &calls {
+            readings.push(call.accumulate(&stream, &mut columns, &mut accumulators)?);
+        }
+        let final_only =
+            self.options.output_mode == OutputMode::Append && self.aggregates_above == 0 && keys.is_final();
+        if matches!(
+            &window,
+            Some(WindowKey {
+                assign: WindowSource::Start { .. },
+                watermark: true,
+                ..
+            })
+        ) {
+            self.drop_late_at_assignment(stream.node);
+        }
+        let (node, input) = self.aggregate_input(stream, columns)?;
+        let (outputs, output) = output_columns(&keys, &readings, aggregate)?;
+        let partial = partial_schema(&input, window.as_ref(), &own, &accumulators, append_only);
+        let spec = Arc::new(AggregateSpec {
+            input,
+            window,
+            keys: own,
+            accumulators,
+            outputs,
+            append_only,
+            final_only,
+            partial: Arc::clone(&partial),
+            output: Arc::clone(&output),
+            fail_on_error: self.options.fail_on_error,
+        });
+        let output_append_only = final_only || (calls.is_empty() && append_only && !spec.keys.is_empty());
+        let node = self.two_phases(node, &spec, output_append_only);
+        self.restored_columns(node, &keys, aggregate, &output, output_append_only)
+    }
+
+    /// The node whose columns the aggregation reads, and its schema.
+    fn aggregate_input(&mut self, mut stream: Stream, columns: InputColumns) -> Result<(NodeId, SchemaRef)> {
+        let real = Arc::new(Schema::new(Fields::from(columns.fields)));
+        let in_place = stream.steps.is_empty()
+            && real == stream.real
+            && columns.exprs.iter().enumerate().all(|(i, expr)| {
+                expr.downcast_ref::<PhysicalColumn>()
+                    .is_some_and(|column| column.index() == i)
+            });
+        if !in_place {
+            stream
+                .steps
+                .push(MapStep::Project(columns.exprs, Arc::clone(&real)));
+            stream.real = Arc::clone(&real);
+            // The logical columns are gone; what is left belongs to the aggregation.
+            stream.columns.clear();
+            stream.times.clear();
+            stream.key = None;
+        }
+        let stream = self.with_steps_as_node(stream)?;
+        Ok((stream.node, real))
+    }
+
+    fn two_phases(&mut self, input: NodeId, spec: &Arc<AggregateSpec>, append_only: bool) -> NodeId {
+        let partial = self.add(
+            NodeKind::Operator(OperatorSpec::PartialAggregate(Arc::clone(spec))),
+            vec![local(input)],
+            Arc::clone(&spec.partial),
+            Properties {
+                append_only: true,
+                ..Properties::default()
+            },
+        );
+        let window_columns = spec
+            .window
+            .as_ref()
+            .map_or(0, |window| 1 + usize::from(window.assign.overlaps()));
+        // A row of a sliding window belongs to several windows, which must all be on its worker.
+        let first = if spec
+            .window
+            .as_ref()
+            .is_some_and(|window| window.assign.overlaps())
+        {
+            window_columns
+        } else {
+            0
+        };
+        let hashed: Vec<usize> = (first..window_columns + spec.keys.len()).collect();
+        let distribution = if hashed.is_empty() {
+            Distribution::Single
+        } else {
+            Distribution::Hash(hashed)
+        };
+        let is_key = |output: &AggregateOutput| {
+            matches!(
+                output,
+                AggregateOutput::WindowStart | AggregateOutput::WindowEnd | AggregateOutput::Key(_)
+            )
+        };
+        let properties = Properties {
+            append_only,
+            key: Some(
+                (0..spec.outputs.len())
+                    .filter(|i| is_key(&spec.outputs[*i]))
+                    .collect(),
+            ),
+            event_time: None,
+            state_bound: Some(state_bound(spec)),
+        };
+        self.add(
+            NodeKind::Operator(OperatorSpec::FinalAggregate(Arc::clone(spec))),
+            vec![Edge {
+                from: partial,
+                distribution,
+            }],
+            Arc::clone(&spec.output),
+            properties,
+        )
+    }
+
+    /// The columns of the logical node from those of the operator: keys computed from the window, in their places.
+    fn restored_columns(
+        &mut self,
+        node: NodeId,
+        keys: &Keys,
+        aggregate: &Aggregate,
+        output: &SchemaRef,
+        append_only: bool,
+    ) -> Result<Stream> {
+        let groups = aggregate.group_expr.len();
+        let times = keys.origins.iter().map(|origin| match (origin, &keys.window) {
+            (KeyOrigin::Window(Expr::Column(bound)), Some(window)) if window.watermark => {
+                let size = window.source.size();
+                let is_start = bound.name == WindowAssign::START;
+                Some(if is_start {
+                    Time::WindowStart { size }
+                } else {
+                    Time::WindowEnd { size }
+                })
+            }
+            _ => None,
+        });
+        let times: Vec<Option<Time>> = times
+            .chain(std::iter::repeat_n(None, aggregate.aggr_expr.len()))
+            .collect();
+        let mut stream = Stream::of_node(node, &aggregate.schema, times, append_only);
+        stream.key = Some((0..groups).collect());
+        let Some(window) = keys
+            .window
+            .as_ref()
+            .filter(|_| output.fields().len() > stream.schema.fields().len())
+        else {
+            return Ok(stream);
+        };
+        // The bounds come after the columns of the logical node.
+        let first_bound = output.fields().len() - 2;
+        let bounds = window_schema(&window.field)?;
+        let fields = output.fields()[first_bound..].iter().cloned();
+        debug_assert_eq!(fields.clone().count(), bounds.fields().len());
+        let over_output = |expr: &Expr| -> Result<Arc<dyn PhysicalExpr>> {
+            crate::lower::stream::shifted(physical(expr, &bounds)?, first_bound)
+        };
+        for predicate in &window.filters {
+            stream.steps.push(MapStep::Filter(over_output(predicate)?));
+        }
+        let logical = Arc::clone(stream.schema.inner());
+        let mut exprs: Vec<Arc<dyn PhysicalExpr>> = Vec::with_capacity(logical.fields().len());
+        let mut position = 0;
+        for (i, field) in logical.fields().iter().enumerate() {
+            match keys.origins.get(i) {
+                Some(KeyOrigin::Window(expr)) if !is_bound(expr) => exprs.push(over_output(expr)?),
+                _ => {
+                    exprs.push(Arc::new(PhysicalColumn::new(field.name(), position)));
+                    position += 1;
+                }
+            }
+        }
+        stream.steps.push(MapStep::Project(exprs, logical));
+        Ok(stream)
+    }
+
+    /// Late rows are dropped and counted where windows are assigned, since the aggregation sees a row once per window.
+    fn drop_late_at_assignment(&mut self, node: NodeId) {
+        let mut node = node;
+        loop {
+            match &mut self.nodes[node.0].kind {
+                NodeKind::Operator(OperatorSpec::WindowAssign(spec)) => {
+                    spec.drop_late = true;
+                    return;
+                }
+                NodeKind::Operator(OperatorSpec::Map(_)) => node = self.nodes[node.0].edges[0].from,
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Keys {
+    /// Groups become final as the watermark moves on.
+    fn is_final(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.watermark)
+    }
+}
+
+fn assigned_before(time: WindowTime, size: i64, field: Field) -> KeyWindow {
+    KeyWindow {
+        time,
+        source: WindowSource::Start { size },
+        watermark: true,
+        filters: Vec::new(),
+        field,
+    }
+}
+
+/// The window that a plain column bounds, with the column's field.
+fn plain_time(stream: &Stream, expr: &Expr) -> Result<Option<(Time, Field)>> {
+    let Some(column) = crate::lower::relation::plain_column(expr) else {
+        return Ok(None);
+    };
+    let position = stream.schema.index_of_column(&column)?;
+    let field = stream.schema.field(position);
+    Ok(stream.times[position]
+        .filter(|time| *time != Time::Event)
+        .map(|time| (time, field.as_ref().clone())))
+}
+
+/// Whether the pending window can be left to the aggregation: a group key names the window, no key mixes the window with
+/// the row, and no argument reads the window.
+fn can_slice(stream: &Stream, aggregate: &Aggregate, calls: &[Call]) -> Result<bool> {
+    let mut names_window = false;
+    for expr in &aggregate.group_expr {
+        match stream.reads(expr)? {
+            (true, true) => return Ok(false),
+            (false, true) => names_window |= is_injective(&stream.over_window(expr)?),
+            (_, false) => {}
+        }
+    }
+    for expr in calls.iter().flat_map(Call::exprs) {
+        if stream.reads(expr)?.1 {
+            return Ok(false);
+        }
+    }
+    Ok(names_window)
+}
+
+/// Different windows give different values: a bound, or a struct with one.
+fn is_injective(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => is_injective(&alias.expr),
+        Expr::ScalarFunction(call) => {
+            matches!(call.name(), "named_struct" | "struct" | "row") && call.args.iter().any(is_injective)
+        }
+        _ => false,
+    }
+}
+
+fn is_bound(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(_))
+}
+
+/// The columns that the partial phase reads.
+pub(super) struct InputColumns {
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    fields: Vec<Field>,
+}
+
+impl InputColumns {
+    /// The position of `expr`, which is added unless it is there.
+    fn add(&mut self, expr: Arc<dyn PhysicalExpr>, field: Field) -> usize {
+        match self
+            .exprs
+            .iter()
+            .position(|other| *other.as_ref() == *expr.as_ref())
+        {
+            Some(position) => position,
+            None => {
+                self.exprs.push(expr);
+                self.fields.push(field);
+                self.exprs.len() - 1
+            }
+        }
+    }
+
+    pub fn add_expr(&mut self, stream: &Stream, expr: &Expr) -> Result<usize> {
+        let (_, field) = datafusion::logical_expr::ExprSchemable::to_field(expr, stream.schema.as_ref())?;
+        let physical = stream.physical(expr)?;
+        Ok(self.add(physical, field.as_ref().clone()))
+    }
+
+    pub fn data_type(&self, column: usize) -> &DataType {
+        self.fields[column].data_type()
+    }
+}
+
+/// The operator's result columns: those of the logical node, without keys that are computed from the window, and the
+/// window's bounds at the end where something is still to be computed from them.
+fn output_columns(
+    keys: &Keys,
+    readings: &[AggregateOutput],
+    aggregate: &Aggregate,
+) -> Result<(Vec<AggregateOutput>, SchemaRef)> {
+    let (mut outputs, mut fields) = (Vec::new(), Vec::new());
+    let mut computed = keys
+        .window
+        .as_ref()
+        .is_some_and(|window| !window.filters.is_empty());
+    let logical: &DFSchema = aggregate.schema.as_ref();
+    for (origin, field) in keys.origins.iter().zip(logical.fields()) {
+        outputs.push(match origin {
+            KeyOrigin::Own(key) => AggregateOutput::Key(*key),
+            KeyOrigin::Window(Expr::Column(bound)) if bound.name == WindowAssign::START => {
+                AggregateOutput::WindowStart
+            }
+            KeyOrigin::Window(Expr::Column(_)) => AggregateOutput::WindowEnd,
+            KeyOrigin::Window(_) => {
+                computed = true;
+                continue;
+            }
+        });
+        fields.push(field.as_ref().clone());
+    }
+    let groups = aggregate.group_expr.len();
+    for (reading, field) in readings.iter().zip(logical.fields().iter().skip(groups)) {
+        outputs.push(reading.clone());
+        // A result that cannot be represented is NULL within the operator.
+        fields.push(field.as_ref().clone().with_nullable(true));
+    }
+    if let Some(window) = keys.window.as_ref().filter(|_| computed) {
+        outputs.extend([AggregateOutput::WindowStart, AggregateOutput::WindowEnd]);
+        fields.extend(
+            window_schema(&window.field)?
+                .fields()
+                .iter()
+                .map(|field| field.as_ref().clone()),
+        );
+    }
+    Ok((outputs, Arc::new(Schema::new(fields))))
+}
+
+fn partial_schema(
+    input: &Schema,
+    window: Option<&WindowKey>,
+    keys: &[usize],
+    accumulators: &[AccumulatorSpec],
+    append_only: bool,
+) -> SchemaRef {
+    let mut fields = Vec::new();
+    if let Some(window) = window {
+        fields.push(Field::new(
+            WindowAssign::START,
+            input.field(window.time).data_type().clone(),
+            false,
+        ));
+        if window.assign.overlaps() {
+            fields.push(Field::new("windows", DataType::Int32, false));
+        }
+    }
+    fields.extend(keys.iter().map(|column| input.field(*column).clone()));
+    for (i, accumulator) in accumulators.iter().enumerate() {
+        fields.extend(state_fields(&format!("state{i}"), accumulator, append_only));
+    }
+    fields.push(Field::new("rows", DataType::Int64, false));
+    Arc::new(Schema::new(fields))
+}
+
+/// What bounds the state, in words.
+fn state_bound(spec: &AggregateSpec) -> String {
+    let keys = spec
+        .keys
+        .iter()
+        .map(|column| spec.input.field(*column).name())
+        .join(", ");
+    let groups = if keys.is_empty() {
+        "one group".to_owned()
+    } else {
+        format!("one group per ({keys})")
+    };
+    match &spec.window {
+        Some(window) if window.watermark => {
+            format!("{groups} and window, until the watermark passes the window's end")
+        }
+        Some(_) => format!("{groups} and window, kept for ever: the time has no watermark"),
+        None if keys.is_empty() => groups,
+        None => format!("{groups}, kept for ever"),
+    }
+}

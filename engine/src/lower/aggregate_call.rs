@@ -1,0 +1,144 @@
+//! Calls of aggregate functions: which accumulator each needs, and what is read from it.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
+
+use crate::error::{Error, Result};
+use crate::lower::aggregate::InputColumns;
+use crate::lower::stream::Stream;
+use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, AggregateOutput, Reading};
+
+/// A call, understood.
+pub(super) struct Call {
+    what: What,
+    argument: Option<Expr>,
+    filter: Option<Expr>,
+}
+
+enum What {
+    /// `count(*)` without a filter.
+    Rows,
+    Read(AccumulatorKind, Reading),
+}
+
+/// Understands an aggregate expression of a plan.
+pub(super) fn call(expr: &Expr) -> Result<Call> {
+    let Expr::AggregateFunction(function) = expr.clone().unalias() else {
+        return Err(Error::Bug(format!("{expr} is no aggregate")));
+    };
+    let name = function.func.name();
+    let params = function.params;
+    let filter = params.filter.map(|filter| *filter);
+    if name == "count" && !params.distinct && params.args.iter().all(is_not_null_constant) {
+        let what = match filter {
+            None => What::Rows,
+            Some(_) => What::Read(AccumulatorKind::Count, Reading::Count),
+        };
+        return Ok(Call {
+            what,
+            argument: None,
+            filter,
+        });
+    }
+    let [argument] = params.args.as_slice() else {
+        return Err(not_incremental(
+            &format!("{name}() with several arguments"),
+            "Count one column, or a row of them.",
+        ));
+    };
+    let (kind, reading) = match (name, params.distinct) {
+        ("count", false) => (AccumulatorKind::Count, Reading::Count),
+        ("count", true) => (AccumulatorKind::DistinctCount, Reading::Count),
+        ("sum", false) => (AccumulatorKind::Sum, Reading::Sum),
+        ("sum", true) => (AccumulatorKind::DistinctSum, Reading::Sum),
+        ("avg" | "mean", false) => (AccumulatorKind::Sum, Reading::Average),
+        ("avg" | "mean", true) => (AccumulatorKind::DistinctSum, Reading::Average),
+        ("min", _) => (AccumulatorKind::Min, Reading::Extreme),
+        ("max", _) => (AccumulatorKind::Max, Reading::Extreme),
+        ("bool_and" | "every", _) => (AccumulatorKind::Booleans, Reading::And),
+        ("bool_or", _) => (AccumulatorKind::Booleans, Reading::Or),
+        (other, _) => return Err(unknown(other)),
+    };
+    Ok(Call {
+        what: What::Read(kind, reading),
+        argument: Some(argument.clone()),
+        filter,
+    })
+}
+
+fn is_not_null_constant(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if !matches!(value, ScalarValue::Null) && !value.is_null())
+}
+
+fn not_incremental(what: &str, instead: &str) -> Error {
+    Error::Unsupported {
+        message: format!("{what} cannot be kept up to date by a streaming view"),
+        hint: Some(instead.to_owned()),
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    let instead = match name {
+        "array_agg" | "string_agg" => "Keep the rows in a view and aggregate in the SELECT that reads it.",
+        "first_value" | "last_value" | "nth_value" => "Use min() or max().",
+        "median" | "approx_median" | "percentile_cont" | "approx_percentile_cont" | "quantile_cont" => {
+            "Group into ranges with width_bucket() or date_bin() and count, or compute it in the SELECT that reads a view."
+        }
+        "approx_distinct" => "Use count(DISTINCT x), which is exact.",
+        _ => "Available are count, sum, avg, min, max, bool_and and bool_or, with DISTINCT and FILTER.",
+    };
+    not_incremental(&format!("The aggregate {name}()"), instead)
+}
+
+impl Call {
+    /// Expressions that the call reads.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.argument.iter().chain(&self.filter)
+    }
+
+    /// Adds what the call needs to `columns` and `accumulators`; says what to read.
+    pub fn accumulate(
+        &self,
+        stream: &Stream,
+        columns: &mut InputColumns,
+        accumulators: &mut Vec<AccumulatorSpec>,
+    ) -> Result<AggregateOutput> {
+        let What::Read(kind, reading) = self.what else {
+            return Ok(AggregateOutput::Rows);
+        };
+        let argument = self
+            .argument
+            .as_ref()
+            .map(|expr| columns.add_expr(stream, expr))
+            .transpose()?;
+        let filter = self
+            .filter
+            .as_ref()
+            .map(|expr| columns.add_expr(stream, expr))
+            .transpose()?;
+        let data_type = argument.map_or(arrow::datatypes::DataType::Null, |column| {
+            columns.data_type(column).clone()
+        });
+        let spec = AccumulatorSpec {
+            kind,
+            argument,
+            data_type,
+            filter,
+        };
+        // Fails for types that cannot be summed or compared, now rather than when the view runs.
+        crate::operator::accumulator::build(
+            &spec,
+            &crate::operator::accumulator::Need {
+                append_only: stream.append_only,
+            },
+        )?;
+        let accumulator = match accumulators.iter().position(|other| *other == spec) {
+            Some(accumulator) => accumulator,
+            None => {
+                accumulators.push(spec);
+                accumulators.len() - 1
+            }
+        };
+        Ok(AggregateOutput::Aggregate { accumulator, reading })
+    }
+}
