@@ -7,22 +7,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
 use millpond_catalog::{Object, ObjectId, ObjectKind};
 use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
 use parking_lot::RwLock;
 
 use crate::clock::Clock;
-use crate::cut::{RecoveredTable, Timeline};
+use crate::cut::Timeline;
 use crate::dataflow::Dataflow;
 use crate::error::{Error, Result};
 use crate::maintenance::Maintenance;
 use crate::progress::Progress;
 use crate::query::driver::QueryHandle;
 use crate::query::status::QueryStatus;
+use crate::query::recovery::log_cuts;
+use crate::query::step::{QueryInput, ReadFrom};
 use crate::query::{Query, QueryParts};
 use crate::read::{self, ReadView};
-use crate::runtime::Runtime;
+use crate::runtime::{Plan, Runtime};
 use crate::source::{Source, SourceContext};
 use crate::source_notes::StoredNotes;
 use crate::table::{Table, Tables};
@@ -63,7 +66,7 @@ pub(crate) struct Shared {
     pub(crate) timeline: Timeline,
     pub(crate) tables: Tables,
     pub(crate) objects: RwLock<HashMap<ObjectId, Entry>>,
-    maintenance: Maintenance,
+    pub(crate) maintenance: Maintenance,
 }
 
 /// What the engine holds of one object.
@@ -78,9 +81,9 @@ impl Engine {
     /// Starts workers and background threads. Objects are added afterwards, those read before those that read them.
     pub fn start(storage: Storage, clock: Arc<dyn Clock>, options: EngineOptions) -> Result<Engine> {
         let shared = Arc::new(Shared {
-            runtime: Runtime::start(options.workers.max(1))?,
+            runtime: Runtime::start(options.workers.max(1), clock.clone())?,
             tables: Tables::new(storage.clone()),
-            timeline: Timeline::default(),
+            timeline: Timeline::recover(&storage)?,
             objects: RwLock::default(),
             maintenance: Maintenance::default(),
             storage,
@@ -98,8 +101,7 @@ impl Engine {
         };
         let options = RelationOptions { append_only: table.append_only };
         let relation = self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?;
-        let changed = relation_cuts(&relation)?;
-        self.shared.timeline.add_table(object.id, RecoveredTable { changed });
+        self.shared.timeline.add_table(object.id, log_cuts(&relation)?);
         let table = Arc::new(Table { id: object.id, name: object.name.to_string(), relation });
         self.shared.objects.write().insert(object.id, Entry::Table(table));
         Ok(())
@@ -131,7 +133,7 @@ impl Engine {
         let parts = QueryParts {
             object: object.id,
             name: view.options.query_name.clone().unwrap_or_else(|| object.name.to_string()),
-            description: object.name.to_string(),
+            sink: object.name.to_string(),
             relation: self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?,
             bad_rows: self.shared.open_relation(
                 object.id,
@@ -140,6 +142,8 @@ impl Engine {
                 RelationOptions { append_only: true },
             )?,
             inputs: self.shared.query_inputs(&dataflow)?,
+            plan: Arc::new(Plan::new(&dataflow)?),
+            consumers: crate::query::watermark::consumers(&dataflow),
             dataflow: Arc::new(dataflow),
             options: view.options.clone(),
         };
@@ -263,5 +267,35 @@ impl Engine {
                 Err(Error::Bug(format!("object {id} is not a streaming view")))
             }
         }
+    }
+}
+
+impl Shared {
+    pub(crate) fn entry(&self, id: ObjectId) -> Option<Entry> {
+        self.objects.read().get(&id).cloned()
+    }
+
+    fn open_relation(
+        &self,
+        id: ObjectId,
+        part: Part,
+        schema: SchemaRef,
+        options: RelationOptions,
+    ) -> Result<Arc<Relation>> {
+        Ok(self.storage.relation(RelationId { object: id.0, part }, schema, options)?)
+    }
+
+    fn query_inputs(&self, dataflow: &Dataflow) -> Result<Vec<QueryInput>> {
+        let inputs = dataflow.inputs.iter().map(|input| {
+            let from = match self.entry(input.object) {
+                Some(Entry::Table(table)) => ReadFrom::Relation(table.relation.clone()),
+                Some(Entry::View(handle)) => ReadFrom::Relation(handle.relation().clone()),
+                Some(Entry::Source(source)) => ReadFrom::Source(source),
+                None => return Err(Error::Bug(format!("{} is not known to the engine", input.name))),
+            };
+            let (object, name, projection) = (input.object, input.name.clone(), input.projection.clone());
+            Ok(QueryInput { object, name, projection, from })
+        });
+        inputs.collect()
     }
 }

@@ -1,6 +1,22 @@
 //! FLUSH: waiting until everything accepted so far is in the views.
+//!
+//! What counts: rows committed to tables, and what the sources show, at the moment of the call. The views then have to
+//! reach the cut that closes all of it. Watermarks that moved on the way make epochs without input, and their results
+//! may be input of other views, so waiting goes in rounds, until a round leaves nothing due.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use millpond_catalog::ObjectId;
+use millpond_storage::Cut;
+
+use crate::cut::{Standing, Timeline};
+use crate::engine::{Entry, Shared};
+use crate::error::{Error, Result};
+use crate::source::Position;
+
+/// How often a waiting flush looks whether it is still wanted.
+const CANCEL_CHECK: Duration = Duration::from_millis(20);
 
 /// Whose results are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,4 +41,146 @@ pub struct Skipped {
     pub object: ObjectId,
     pub name: String,
     pub reason: String,
+}
+
+struct Flush<'a> {
+    timeline: &'a Timeline,
+    views: Vec<ObjectId>,
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+pub(crate) fn flush(shared: &Shared, target: FlushTarget, cancelled: &dyn Fn() -> bool) -> Result<FlushReport> {
+    let timeline = &shared.timeline;
+    let views = views_of(shared, target)?;
+    let closed = timeline.close_pending()?;
+    let wanted = source_targets(shared, &views);
+    timeline.wake(&views);
+    let flush = Flush { timeline, views, cancelled };
+    let done = flush.run(closed, &wanted);
+    let mut report = FlushReport { skipped: Vec::new(), cancelled: !done };
+    for view in &flush.views {
+        if let Some(Standing { still: Some(reason), .. }) = timeline.standing(*view)
+            && let Some(Entry::View(handle)) = shared.entry(*view)
+        {
+            report.skipped.push(Skipped { object: *view, name: handle.name().to_owned(), reason });
+        }
+    }
+    Ok(report)
+}
+
+fn views_of(shared: &Shared, target: FlushTarget) -> Result<Vec<ObjectId>> {
+    let objects = shared.objects.read();
+    let is_view = |id: &ObjectId| matches!(objects.get(id), Some(Entry::View(_)));
+    match target {
+        FlushTarget::All => {
+            let mut views: Vec<ObjectId> = objects.keys().copied().filter(is_view).collect();
+            views.sort();
+            Ok(views)
+        }
+        FlushTarget::View(view) if is_view(&view) => {
+            let mut views: BTreeSet<ObjectId> = shared.timeline.reads(view).into_iter().filter(is_view).collect();
+            views.insert(view);
+            Ok(views.into_iter().collect())
+        }
+        FlushTarget::View(view) => Err(Error::Bug(format!("object {view} is not a streaming view"))),
+    }
+}
+
+/// How far the sources under `views` go now. One that cannot be asked has nothing to wait for.
+fn source_targets(shared: &Shared, views: &[ObjectId]) -> Vec<(ObjectId, Position)> {
+    let moving = views.iter().filter(|view| shared.timeline.standing(**view).is_some_and(|s| s.still.is_none()));
+    let below: BTreeSet<ObjectId> = moving.flat_map(|view| shared.timeline.reads(*view)).collect();
+    let mut targets = Vec::new();
+    for id in below {
+        if let Some(Entry::Source(source)) = shared.entry(id) {
+            match source.latest(shared.clock.now_us()) {
+                Ok(position) => targets.push((id, position)),
+                Err(error) => tracing::warn!(source = source.description(), %error, "flush does not wait for a source"),
+            }
+        }
+    }
+    targets
+}
+
+impl Flush<'_> {
+    /// False when it was cancelled.
+    fn run(&self, closed: Cut, sources: &[(ObjectId, Position)]) -> bool {
+        let Some(mut goal) = self.await_cut(closed, sources) else {
+            return false;
+        };
+        // A chain of views is no longer than their number, and each link can make one more round.
+        for _ in 0..=self.views.len() {
+            if !self.await_all(|standing| standing.boundary.is_some_and(|at| at >= goal)) {
+                return false;
+            }
+            let due: Vec<(ObjectId, u64)> = self
+                .standings()
+                .filter(|(_, standing)| standing.due && standing.still.is_none())
+                .map(|(view, standing)| (view, standing.epochs))
+                .collect();
+            if due.is_empty() {
+                return true;
+            }
+            let epochs_of = |view: ObjectId| due.iter().find(|(of, _)| *of == view).map(|(_, epochs)| *epochs);
+            let ran = self.await_each(|view, standing| epochs_of(view).is_none_or(|epochs| standing.epochs > epochs));
+            if !ran {
+                return false;
+            }
+            goal = due
+                .iter()
+                .filter_map(|(view, _)| self.timeline.standing(*view))
+                .filter_map(|standing| standing.boundary)
+                .fold(goal, Cut::max);
+        }
+        true
+    }
+
+    /// The cut at which tables are closed and sources have come as far as they showed.
+    fn await_cut(&self, closed: Cut, sources: &[(ObjectId, Position)]) -> Option<Cut> {
+        let mut goal = closed;
+        for (source, target) in sources {
+            loop {
+                let generation = self.timeline.generation();
+                if let Some(cut) = self.timeline.cut_reaching(*source, target) {
+                    goal = goal.max(cut);
+                    break;
+                }
+                if !self.is_read_by_a_moving_view(*source) {
+                    break;
+                }
+                if (self.cancelled)() {
+                    return None;
+                }
+                self.timeline.wait(generation, CANCEL_CHECK);
+            }
+        }
+        Some(goal)
+    }
+
+    fn is_read_by_a_moving_view(&self, source: ObjectId) -> bool {
+        self.standings()
+            .any(|(view, standing)| standing.still.is_none() && self.timeline.reads(view).contains(&source))
+    }
+
+    fn await_all(&self, done: impl Fn(&Standing) -> bool) -> bool {
+        self.await_each(|_, standing| done(standing))
+    }
+
+    fn await_each(&self, done: impl Fn(ObjectId, &Standing) -> bool) -> bool {
+        loop {
+            let generation = self.timeline.generation();
+            if self.standings().all(|(view, standing)| standing.still.is_some() || done(view, &standing)) {
+                return true;
+            }
+            if (self.cancelled)() {
+                return false;
+            }
+            self.timeline.wait(generation, CANCEL_CHECK);
+        }
+    }
+
+    /// Of the views that were not removed meanwhile.
+    fn standings(&self) -> impl Iterator<Item = (ObjectId, Standing)> + '_ {
+        self.views.iter().filter_map(|view| self.timeline.standing(*view).map(|standing| (*view, standing)))
+    }
 }

@@ -15,8 +15,16 @@ pub mod operator;
 mod window;
 
 pub mod clock;
+mod cut;
+pub mod engine;
+mod flush;
+mod maintenance;
 pub mod progress;
+pub mod query;
+pub mod read;
 #[cfg(test)]
 mod replay;
-#[allow(dead_code)]
 mod runtime;
+mod table;
+
+pub use engine::{Engine, EngineOptions, FlushReport, FlushTarget};

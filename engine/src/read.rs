@@ -10,7 +10,13 @@ use hashbrown::HashMap;
 use millpond_catalog::ObjectId;
 use millpond_storage::{Cut, Snapshot};
 
+use crate::engine::{Entry, Shared};
+use crate::error::{Error, Result};
 use crate::source::{Position, Source};
+
+/// Attempts to find all versions of a cut before the newest ones are taken. A version goes only when a newer common cut
+/// exists, so the next attempt finds that.
+const ATTEMPTS: usize = 16;
 
 /// What one SELECT sees.
 #[derive(Clone, Default)]
@@ -37,4 +43,62 @@ pub struct Apart {
     pub object: ObjectId,
     pub name: String,
     pub reason: String,
+}
+
+pub(crate) fn read(shared: &Shared, ids: &[ObjectId]) -> Result<ReadView> {
+    for _ in 0..ATTEMPTS {
+        if let Some(view) = attempt(shared, ids)? {
+            return Ok(view);
+        }
+    }
+    Err(Error::Bug("no common version of the relations is kept".to_owned()))
+}
+
+/// `None` when a version was let go between choosing the cut and taking it.
+fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
+    let plan = shared.timeline.plan_read(ids);
+    let mut view = ReadView { cut: plan.cut, ..ReadView::default() };
+    // Without a cut, the newest commits are read, all as of one moment.
+    let _one_moment = plan.cut.is_none().then(|| shared.storage.freeze());
+    for id in ids {
+        let apart = plan.apart.iter().find(|(apart, _, _)| apart == id);
+        let snapshot = match shared.entry(*id) {
+            None => return Err(Error::Bug(format!("object {id} is not known to the engine"))),
+            Some(Entry::Source(source)) => {
+                let to = match plan.cut.filter(|_| shared.timeline.is_read(*id)) {
+                    Some(cut) => shared.timeline.position(*id, cut),
+                    None => None,
+                };
+                let to = match to {
+                    Some(to) => to,
+                    None => source.latest(shared.clock.now_us())?,
+                };
+                view.sources.insert(*id, SourceRead { from: source.start(), to, source });
+                continue;
+            }
+            Some(Entry::Table(table)) => match plan.cut {
+                Some(cut) => table.relation.snapshot_at(cut),
+                None => Some(table.relation.snapshot()),
+            },
+            Some(Entry::View(handle)) => {
+                let at = match apart {
+                    Some((_, at, reason)) => {
+                        let name = handle.name().to_owned();
+                        view.apart.push(Apart { object: *id, name, reason: reason.clone() });
+                        *at
+                    }
+                    None => plan.cut,
+                };
+                match at {
+                    Some(cut) => handle.relation().snapshot_at(cut),
+                    None => Some(handle.relation().snapshot()),
+                }
+            }
+        };
+        match snapshot {
+            Some(snapshot) => view.relations.insert(*id, snapshot),
+            None => return Ok(None),
+        };
+    }
+    Ok(Some(view))
 }

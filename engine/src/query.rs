@@ -1,0 +1,612 @@
+//! A streaming query: epoch by epoch from its inputs to its relation.
+//!
+//! A [`Query`] is a value that is given turns. In a turn it decides what to do, runs at most one epoch, and says when it
+//! wants the next turn. It has no thread and reads no clock but the one it was given, so tests run it step by step.
+//!
+//! The life of an epoch: the batch record is durable; the workers run; one transaction holds changes, bad rows, state and
+//! the commit record; the boundary is published. After a crash the batch record runs again as it was.
+
+pub mod bad_rows;
+mod board;
+pub(crate) mod driver;
+mod record;
+pub(crate) mod recovery;
+mod report;
+pub mod status;
+pub(crate) mod step;
+mod trigger;
+pub(crate) mod watermark;
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use millpond_catalog::{ObjectId, ViewOptions};
+use millpond_storage::{ChangeBatch, Cut, Relation};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::cut::{Choice, Published, RecoveredView};
+use crate::dataflow::Dataflow;
+use crate::engine::Shared;
+use crate::epoch::EpochContext;
+use crate::error::{Error, Result};
+use crate::runtime::{Abandon, Deployment, EpochInput, EpochOutput, Plan};
+use crate::source::{Limit, Position, SourceError};
+
+use board::{Board, Standing};
+use record::{BatchRecord, InputPosition, InputTotals};
+use recovery::{Committed, Recovered};
+use report::{Facts, Stopwatch};
+use status::{Failure, InputStatus, QueryState};
+use step::{QueryInput, ReadFrom};
+use trigger::Timer;
+
+/// Waiting time after a source could not be reached, doubled up to the greatest.
+const RETRY_US: i64 = 100_000;
+const RETRY_US_MAX: i64 = 10_000_000;
+/// State deltas may grow to this before they are replaced, however small the whole is.
+const DELTA_BYTES_MIN: u64 = 1 << 20;
+
+/// What a query is made from.
+pub(crate) struct QueryParts {
+    pub(crate) object: ObjectId,
+    pub(crate) name: String,
+    /// Name of the relation that it fills.
+    pub(crate) sink: String,
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) bad_rows: Arc<Relation>,
+    pub(crate) inputs: Vec<QueryInput>,
+    pub(crate) dataflow: Arc<Dataflow>,
+    pub(crate) plan: Arc<Plan>,
+    /// Nodes whose result depends on a watermark.
+    pub(crate) consumers: Vec<usize>,
+    pub(crate) options: ViewOptions,
+}
+
+/// When the query wants its next turn, unless it is woken before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Again,
+    At(i64),
+    OnWake,
+}
+
+pub(crate) struct Query {
+    parts: QueryParts,
+    shared: Arc<Shared>,
+    board: Arc<Board>,
+    state: QueryState,
+    ids: (String, String),
+    committed: Committed,
+    /// Logged and not committed.
+    open: Option<BatchRecord>,
+    deployment: Option<Deployment>,
+    timer: Timer,
+    /// A query that has never run has looked for input before it chose its first cut.
+    asked: bool,
+    retry: Option<Retry>,
+    /// When the trigger before fired.
+    last_fired_us: Option<i64>,
+    stopwatch: Stopwatch,
+}
+
+struct Retry {
+    at_us: i64,
+    wait_us: i64,
+}
+
+impl Query {
+    /// A query as storage knows it. From here on its relation takes part in cuts.
+    pub(crate) fn recover(parts: QueryParts, shared: Arc<Shared>) -> Result<Query> {
+        let Recovered { query_id, committed, open, boundaries, history } =
+            recovery::recover(&shared.storage, parts.object.0, &parts.inputs)?;
+        let under_way = (committed.context.is_some() && !committed.reached).then_some(committed.cut);
+        shared.timeline.add_view(
+            parts.object,
+            RecoveredView {
+                inputs: distinct(parts.inputs.iter().map(|input| input.object)),
+                changed: recovery::log_cuts(&parts.relation)?,
+                boundaries,
+                target: open.as_ref().map(|open| open.cut).or(under_way),
+                consumed: consumed(&parts.inputs, &committed.positions),
+            },
+        );
+        let ids = (query_id, Uuid::new_v4().to_string());
+        let standing = standing(&parts, &committed);
+        let board = Board::new(parts.object, parts.name.clone(), ids.clone(), standing, history);
+        let first = committed.context.is_none();
+        let timer = Timer::new(parts.options.trigger, shared.clock.now_us(), first);
+        Ok(Query {
+            parts,
+            shared,
+            board: Arc::new(board),
+            state: QueryState::Starting,
+            ids,
+            committed,
+            open,
+            deployment: None,
+            timer,
+            asked: false,
+            retry: None,
+            last_fired_us: None,
+            stopwatch: Stopwatch::default(),
+        })
+    }
+
+    pub(crate) fn object(&self) -> ObjectId {
+        self.parts.object
+    }
+
+    pub(crate) fn relation(&self) -> &Arc<Relation> {
+        &self.parts.relation
+    }
+
+    pub(crate) fn bad_rows(&self) -> &Arc<Relation> {
+        &self.parts.bad_rows
+    }
+
+    pub(crate) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    pub(crate) fn state(&self) -> &QueryState {
+        &self.state
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.deployment = None;
+        self.hold(QueryState::Paused, "Paused", Some("it is paused".to_owned()));
+    }
+
+    /// From the last commit, as another run.
+    pub(crate) fn resume(&mut self) {
+        if !matches!(self.state, QueryState::Paused | QueryState::Failed(_)) {
+            return;
+        }
+        self.ids.1 = Uuid::new_v4().to_string();
+        self.board.set_run(&self.ids.1);
+        let first = self.committed.context.is_none();
+        self.timer = Timer::new(self.parts.options.trigger, self.shared.clock.now_us(), first);
+        self.retry = None;
+        self.hold(QueryState::Starting, "Starting", None);
+    }
+
+    /// Keeps state and result, and shows why.
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.deployment = None;
+        let failure = Failure {
+            reason: error.to_string(),
+            hint: hint(error),
+            epoch: Some(self.committed.next_epoch().0),
+            offsets: self.open.as_ref().map_or(Value::Null, |open| offsets(&self.parts.inputs, open)),
+        };
+        tracing::error!(query = self.parts.name, epoch = failure.epoch, reason = failure.reason, "query failed");
+        let reason = format!("it has failed: {}", failure.reason);
+        self.hold(QueryState::Failed(failure), "Failed", Some(reason));
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.deployment = None;
+        self.hold(QueryState::Stopped, "Stopped", Some("it is stopped".to_owned()));
+    }
+
+    fn hold(&mut self, state: QueryState, message: &str, still: Option<String>) {
+        self.state = state.clone();
+        self.board.set_state(state, message);
+        self.shared.timeline.set_still(self.parts.object, still);
+    }
+
+    /// Runs at most one epoch.
+    pub(crate) fn turn(&mut self, abandon: &Abandon) -> Next {
+        if !matches!(self.state, QueryState::Starting | QueryState::Running) {
+            return Next::OnWake;
+        }
+        let now_us = self.shared.clock.now_us();
+        if let Some(retry) = &self.retry
+            && now_us < retry.at_us
+        {
+            return Next::At(retry.at_us);
+        }
+        match self.advance(now_us, abandon) {
+            Ok(next) => {
+                self.retry = None;
+                next
+            }
+            Err(Error::Source(SourceError::Unavailable(reason))) => self.back_off(now_us, &reason),
+            Err(error) => {
+                self.fail(&error);
+                Next::OnWake
+            }
+        }
+    }
+
+    /// A source that is not there comes back or does not; the query waits with its state and says so.
+    fn back_off(&mut self, now_us: i64, reason: &str) -> Next {
+        self.deployment = None;
+        let wait_us = self.retry.as_ref().map_or(RETRY_US, |retry| (retry.wait_us * 2).min(RETRY_US_MAX));
+        let at_us = now_us.saturating_add(wait_us);
+        self.retry = Some(Retry { at_us, wait_us });
+        self.board.idle(format!("Source unavailable, trying again in {} ms: {reason}", wait_us / 1000));
+        Next::At(at_us)
+    }
+
+    fn advance(&mut self, now_us: i64, abandon: &Abandon) -> Result<Next> {
+        let begin_us = self.shared.clock.elapsed_us();
+        self.stopwatch = Stopwatch::default();
+        let mut fired_us = now_us;
+        if self.open.is_none() {
+            if let Err(next_us) = self.timer.fire(now_us) {
+                self.board.idle("Waiting for next trigger");
+                return Ok(Next::At(next_us));
+            }
+            let Some(target) = self.choose(now_us)? else {
+                return Ok(self.idle(now_us));
+            };
+            self.stopwatch.latest_offset_us = self.since(begin_us);
+            self.log_batch(target, now_us)?;
+            fired_us = self.timer.tick().map_or(now_us, |tick| tick.scheduled_us);
+        }
+        let record = self.open.clone().expect("logged above or recovered");
+        self.board.epoch_begins(format!("Processing epoch {}", record.epoch()));
+        let Some(output) = self.run(&record, abandon)? else {
+            return Ok(Next::OnWake);
+        };
+        self.commit(&record, &output).inspect_err(|_| self.deployment = None)?;
+        self.stopwatch.total_us = self.since(begin_us);
+        self.publish(&record, &output, (now_us, fired_us));
+        Ok(Next::Again)
+    }
+
+    fn since(&self, begin_us: u64) -> u64 {
+        self.shared.clock.elapsed_us().saturating_sub(begin_us)
+    }
+
+    fn limit(&self, now_us: i64) -> Limit {
+        Limit { bytes: self.shared.options.epoch_bytes, now_us }
+    }
+
+    /// Nothing to do for now.
+    fn idle(&mut self, now_us: i64) -> Next {
+        if let Some(next_us) = self.timer.rest(now_us) {
+            self.board.idle("Waiting for next trigger");
+            return Next::At(next_us);
+        }
+        self.board.idle("Waiting for data to arrive");
+        let polls = self.parts.inputs.iter().filter_map(|input| match &input.from {
+            ReadFrom::Source(source) => Some(source.poll_interval_ms()),
+            ReadFrom::Relation(_) => None,
+        });
+        match polls.min() {
+            Some(poll_ms) => Next::At(now_us.saturating_add(i64::try_from(poll_ms).unwrap_or(i64::MAX) * 1000)),
+            None => Next::OnWake,
+        }
+    }
+
+    /// The cut to go to, stamped if there is reason to; `None` when there is nothing to do.
+    fn choose(&mut self, now_us: i64) -> Result<Option<Cut>> {
+        let (view, timeline) = (self.parts.object, &self.shared.timeline);
+        let ticking = match self.timer.tick() {
+            Some(tick) if tick.goal.is_some() && timeline.boundary(view) >= tick.goal => return Ok(None),
+            Some(tick) => {
+                self.asked = tick.asked;
+                true
+            }
+            None => false,
+        };
+        loop {
+            let first = self.committed.context.is_none();
+            let ask_first = !self.asked && (first || ticking);
+            match timeline.choose(view, ask_first) {
+                Choice::Go(target) => {
+                    if let Some(tick) = self.timer.tick() {
+                        tick.asked = true;
+                        tick.goal.get_or_insert(timeline.latest());
+                    }
+                    return Ok(Some(target));
+                }
+                Choice::Behind => return Ok(None),
+                // A tick takes in what was there when it fired.
+                Choice::AtLatest { .. } if ticking && self.asked => return Ok(None),
+                Choice::AtLatest { cut, dirty } => {
+                    let moves = step::moves(&self.parts.inputs, cut, timeline, self.limit(now_us))?;
+                    self.asked = true;
+                    let at = timeline.boundary(view);
+                    let news = dirty || !moves.is_empty();
+                    // Whoever ticks and stands behind goes to a cut of its own in one epoch, a round one that draws the
+                    // others. Below other views that is not possible: they are not there yet.
+                    let behind = at.is_some_and(|at| at < cut);
+                    let rounded = ticking && behind && !self.reads_views();
+                    let empty_due = !behind && (first || self.is_due());
+                    if news || rounded || empty_due {
+                        let round_from = ticking.then_some(at.unwrap_or(Cut::ZERO));
+                        timeline.stamp(cut, moves, round_from)?;
+                    } else if !ask_first {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn reads_views(&self) -> bool {
+        self.parts.inputs.iter().any(|input| self.shared.timeline.is_view(input.object))
+    }
+
+    fn next_watermarks(&self) -> Vec<Option<i64>> {
+        watermark::next(&self.parts.dataflow.inputs, &self.committed.event_times, &self.committed.watermarks())
+    }
+
+    /// The watermark moved in a way that can change the result.
+    fn is_due(&self) -> bool {
+        let parts = &self.parts;
+        parts.options.no_data_epochs
+            && watermark::moves_result(
+                &parts.dataflow,
+                &parts.consumers,
+                &self.committed.watermarks(),
+                &self.next_watermarks(),
+            )
+    }
+
+    /// Decides what the next epoch reads and makes that durable.
+    fn log_batch(&mut self, target: Cut, now_us: i64) -> Result<()> {
+        let begin_us = self.shared.clock.elapsed_us();
+        let context = EpochContext {
+            epoch: self.committed.next_epoch(),
+            processing_time_us: now_us,
+            watermarks: self.next_watermarks(),
+        };
+        let limit = self.limit(now_us);
+        let step =
+            step::plan(&self.parts.inputs, &self.committed.positions, target, &self.shared.timeline, limit)?;
+        let record =
+            BatchRecord::new((&self.ids.0, &self.ids.1), target, step.reached, step.ranges, context);
+        self.stopwatch.query_planning_us = self.since(begin_us);
+        let begin_us = self.shared.clock.elapsed_us();
+        self.shared.storage.put_batch(self.parts.object.0, record.epoch().0, record.encode())?;
+        self.stopwatch.wal_commit_us = self.since(begin_us);
+        self.open = Some(record);
+        Ok(())
+    }
+
+    /// `None` when the epoch was given up.
+    fn run(&mut self, record: &BatchRecord, abandon: &Abandon) -> Result<Option<EpochOutput>> {
+        let begin_us = self.shared.clock.elapsed_us();
+        let inputs = step::open(&self.parts.inputs, &record.ranges, self.shared.runtime.workers())?;
+        self.stopwatch.get_batch_us = self.since(begin_us);
+        let begin_us = self.shared.clock.elapsed_us();
+        let deployment = match self.deployment.take() {
+            Some(deployment) => deployment,
+            None => self.deploy()?,
+        };
+        let input = EpochInput {
+            context: record.context.clone(),
+            watermarks: self.parts.dataflow.node_watermarks(&record.context.watermarks),
+            inputs,
+            full: self.nodes_to_rewrite(),
+        };
+        // Only a deployment that has finished its epoch is used again.
+        let output = deployment.run(input, abandon)?;
+        if output.is_some() {
+            self.deployment = Some(deployment);
+        }
+        self.stopwatch.add_batch_us = self.since(begin_us);
+        Ok(output)
+    }
+
+    fn deploy(&self) -> Result<Deployment> {
+        let parts = &self.parts;
+        let checkpoint = recovery::checkpoint(
+            &self.shared.storage,
+            parts.object.0,
+            &self.committed,
+            &parts.dataflow,
+            &parts.plan,
+        )?;
+        self.shared.runtime.install(parts.plan.clone(), self.committed.next_epoch(), checkpoint)
+    }
+
+    /// Nodes whose deltas have outgrown the whole: written anew, each byte of state is written a bounded number of times.
+    fn nodes_to_rewrite(&self) -> Vec<bool> {
+        let outgrown = |name: &str| {
+            let size = self.shared.storage.state_size(self.parts.object.0, name);
+            size.delta_bytes > size.base_bytes.max(DELTA_BYTES_MIN)
+        };
+        self.parts.plan.nodes.iter().map(|node| outgrown(&node.name)).collect()
+    }
+
+    fn commit(&mut self, record: &BatchRecord, output: &EpochOutput) -> Result<()> {
+        let begin_us = self.shared.clock.elapsed_us();
+        let (query, epoch) = (self.parts.object.0, record.epoch().0);
+        let mut transaction = self.shared.storage.transaction();
+        if !output.changes.is_empty() {
+            let changes = conform(&output.changes, &self.parts.relation.schema())?;
+            transaction.append(&self.parts.relation, record.cut, changes)?;
+        }
+        let bad_rows = bad_rows::changes(&record.context, &output.bad_rows)?;
+        if !bad_rows.is_empty() {
+            transaction.append(&self.parts.bad_rows, record.cut, bad_rows)?;
+        }
+        let rewritten = self.nodes_to_rewrite();
+        for (node, full) in self.parts.plan.nodes.iter().zip(rewritten) {
+            let state = output.state.iter().find(|(name, _)| *name == node.name);
+            let state = state.map(|(_, batches)| {
+                batches
+                    .iter()
+                    .map(|batch| (u8::try_from(batch.port).expect("few ports"), batch.changes.clone()))
+                    .collect::<Vec<_>>()
+            });
+            if full {
+                transaction.replace_state(query, &node.name, epoch, state.unwrap_or_default())?;
+            } else if let Some(state) = state {
+                transaction.add_state(query, &node.name, epoch, state)?;
+            }
+        }
+        let committed = self.committed_after(record, output);
+        transaction.put_commit(query, epoch, committed.encode());
+        transaction.commit()?;
+        self.committed = Committed::of(committed);
+        self.open = None;
+        self.stopwatch.commit_offsets_us = self.since(begin_us);
+        Ok(())
+    }
+
+    fn committed_after(&self, record: &BatchRecord, output: &EpochOutput) -> record::CommitRecord {
+        let event_times = self
+            .committed
+            .event_times
+            .iter()
+            .zip(&output.inputs)
+            .map(|(seen, metrics)| (*seen).max(metrics.guarded_max))
+            .collect();
+        let mut totals = self.committed.totals;
+        totals.input_rows += output.inputs.iter().map(|input| input.rows).sum::<u64>();
+        totals.output_rows += output_rows(output);
+        totals.bad_rows += output.bad_rows.len() as u64;
+        for (_, operator) in &output.operators {
+            totals.late_rows += operator.metrics.rows_dropped_by_watermark;
+            totals.null_event_time += operator.metrics.null_event_time;
+        }
+        let inputs = self
+            .committed
+            .inputs
+            .iter()
+            .zip(&output.inputs)
+            .map(|(sum, epoch)| InputTotals {
+                rows: sum.rows + epoch.rows,
+                bad_rows: sum.bad_rows + epoch.bad_rows,
+                future_rows: sum.future_rows + epoch.future_rows,
+                null_event_time: sum.null_event_time + epoch.null_event_time,
+            })
+            .collect();
+        record.committed(event_times, totals, inputs)
+    }
+
+    /// Lets everyone see the epoch that was committed. `times`: when its trigger fired, and when it was to.
+    fn publish(&mut self, record: &BatchRecord, output: &EpochOutput, times: (i64, i64)) {
+        let (now_us, scheduled_us) = times;
+        let parts = &self.parts;
+        self.shared.timeline.publish(
+            parts.object,
+            Published {
+                cut: record.cut,
+                reached: record.reached,
+                changed: !output.changes.is_empty(),
+                due: self.is_due(),
+                consumed: consumed(&parts.inputs, &self.committed.positions),
+            },
+        );
+        if record.reached && self.state == QueryState::Starting {
+            self.state = QueryState::Running;
+            self.board.set_state(QueryState::Running, "Running");
+        }
+        let (latest, behind): (Vec<_>, Vec<_>) = parts
+            .inputs
+            .iter()
+            .zip(&record.ranges)
+            .map(|(input, range)| report::latest(input, &range.to, now_us))
+            .unzip();
+        let since_last = self.last_fired_us.map(|last| u64::try_from(now_us.saturating_sub(last)).unwrap_or(0));
+        let progress = report::progress(&Facts {
+            name: &parts.name,
+            sink: &parts.sink,
+            inputs: &parts.inputs,
+            dataflow: &parts.dataflow,
+            record,
+            output,
+            output_rows: output_rows(output),
+            stopwatch: self.stopwatch,
+            fired_us: now_us,
+            scheduled_us,
+            since_last_us: since_last,
+            latest: &latest,
+            behind: &behind,
+        });
+        self.last_fired_us = Some(now_us);
+        let standing = standing(parts, &self.committed);
+        self.board.epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
+        self.shared.maintenance.nudge();
+    }
+}
+
+fn output_rows(output: &EpochOutput) -> u64 {
+    output.changes.iter().map(|changes| changes.num_rows() as u64).sum()
+}
+
+fn distinct(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
+    ids.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+}
+
+/// How far sources are behind all inputs that read them: the least position of each.
+fn consumed(inputs: &[QueryInput], positions: &[InputPosition]) -> Vec<(ObjectId, Position)> {
+    let mut least: Vec<(ObjectId, Position)> = Vec::new();
+    for (input, position) in inputs.iter().zip(positions) {
+        if let (ReadFrom::Source(source), InputPosition::Source(position)) = (&input.from, position) {
+            match least.iter_mut().find(|(object, _)| *object == input.object) {
+                Some((_, known)) if source.reached(known, position) => *known = position.clone(),
+                Some(_) => {}
+                None => least.push((input.object, position.clone())),
+            }
+        }
+    }
+    least
+}
+
+fn standing(parts: &QueryParts, committed: &Committed) -> Standing {
+    let watermarks =
+        watermark::next(&parts.dataflow.inputs, &committed.event_times, &committed.watermarks());
+    let inputs = parts
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(index, input)| InputStatus {
+            object: input.object,
+            name: input.name.clone(),
+            has_event_time: parts.dataflow.inputs[index].event_time.is_some(),
+            watermark_us: watermarks[index],
+            max_event_time_us: committed.event_times[index],
+            rows: committed.inputs[index].rows,
+            bad_rows: committed.inputs[index].bad_rows,
+            future_rows: committed.inputs[index].future_rows,
+            null_event_time: committed.inputs[index].null_event_time,
+            offset: committed.positions[index].offset(),
+        })
+        .collect();
+    let epoch = committed.context.as_ref().map(|context| context.epoch.0);
+    Standing { epoch, totals: committed.totals, inputs }
+}
+
+/// The same rows under the relation's own schema, which may differ in metadata from what operators made.
+fn conform(changes: &[ChangeBatch], schema: &SchemaRef) -> Result<Vec<ChangeBatch>> {
+    changes
+        .iter()
+        .map(|batch| {
+            let rows = RecordBatch::try_new(Arc::clone(schema), batch.rows().columns().to_vec())?;
+            Ok(batch.with_rows(rows))
+        })
+        .collect()
+}
+
+fn offsets(inputs: &[QueryInput], record: &BatchRecord) -> Value {
+    inputs
+        .iter()
+        .zip(&record.ranges)
+        .map(|(input, range)| {
+            json!({ "input": input.name, "startOffset": range.from.offset(), "endOffset": range.to.offset() })
+        })
+        .collect()
+}
+
+fn hint(error: &Error) -> Option<String> {
+    match error {
+        Error::Unsupported { hint, .. } | Error::User { hint, .. } => hint.clone(),
+        Error::Source(SourceError::Failed { hint, .. }) => hint.clone(),
+        Error::Source(SourceError::Unavailable(_)) | Error::Storage(_) | Error::Bug(_) => None,
+    }
+}

@@ -1,0 +1,83 @@
+//! Watermarks: per input, the greatest event time seen up to the epoch before minus the delay, never backwards.
+
+use crate::dataflow::{Dataflow, Input, NodeKind};
+use crate::operator::spec::OperatorSpec;
+
+/// The watermarks of the next epoch.
+pub(crate) fn next(inputs: &[Input], event_times: &[Option<i64>], last: &[Option<i64>]) -> Vec<Option<i64>> {
+    inputs
+        .iter()
+        .zip(event_times)
+        .zip(last)
+        .map(|((input, event_time), last)| {
+            let delay_us = input.event_time.as_ref().map(|event_time| event_time.delay_us);
+            let reached = delay_us.zip(*event_time).map(|(delay, event_time)| event_time.saturating_sub(delay));
+            reached.max(*last)
+        })
+        .collect()
+}
+
+/// The nodes whose result depends on the watermark of their input.
+pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
+    let consumes = |kind: &NodeKind| match kind {
+        NodeKind::Operator(OperatorSpec::PartialAggregate(spec) | OperatorSpec::FinalAggregate(spec)) => {
+            spec.window.as_ref().is_some_and(|window| window.watermark)
+        }
+        NodeKind::Operator(
+            OperatorSpec::Map(_)
+            | OperatorSpec::WindowAssign(_)
+            | OperatorSpec::Unnest(_)
+            | OperatorSpec::Union,
+        )
+        | NodeKind::Input(_) => false,
+    };
+    dataflow.nodes.iter().enumerate().filter(|(_, node)| consumes(&node.kind)).map(|(index, _)| index).collect()
+}
+
+/// Going from watermarks `last` to `next` can change the result without any input.
+pub(crate) fn moves_result(
+    dataflow: &Dataflow,
+    consumers: &[usize],
+    last: &[Option<i64>],
+    next: &[Option<i64>],
+) -> bool {
+    if consumers.is_empty() || last == next {
+        return false;
+    }
+    let (last, next) = (dataflow.node_watermarks(last), dataflow.node_watermarks(next));
+    consumers.iter().any(|node| last[*node] != next[*node])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::Schema;
+    use millpond_catalog::ObjectId;
+
+    use super::*;
+    use crate::dataflow::EventTime;
+
+    fn input(delay_us: Option<i64>) -> Input {
+        Input {
+            object: ObjectId(1),
+            name: "in".to_owned(),
+            projection: Vec::new(),
+            schema: Arc::new(Schema::empty()),
+            event_time: delay_us.map(|delay_us| EventTime { column: 0, delay_us, max_future_us: None }),
+            append_only: true,
+        }
+    }
+
+    #[test]
+    fn a_watermark_follows_the_event_time_and_never_goes_back() {
+        let inputs = [input(Some(10)), input(None), input(Some(0))];
+        let first = next(&inputs, &[Some(100), Some(5), None], &[None; 3]);
+        assert_eq!(first, [Some(90), None, None]);
+        // After a change of the delay the old watermark stays until the new one passes it.
+        let wider = [input(Some(50)), input(None), input(Some(0))];
+        assert_eq!(next(&wider, &[Some(100), None, Some(-3)], &first), [Some(90), None, Some(-3)]);
+        assert_eq!(next(&wider, &[Some(150), None, None], &first)[0], Some(100));
+        assert_eq!(next(&inputs, &[Some(i64::MIN), None, None], &[None; 3])[0], Some(i64::MIN));
+    }
+}

@@ -1,0 +1,113 @@
+//! Inserts: concurrent callers share one synced write.
+//!
+//! Whoever finds no commit under way commits for all that have queued up; the others wait and find their answer. An
+//! insert is wholly in one transaction and one cut, and it is durable before its caller hears of it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use hashbrown::HashMap;
+use millpond_catalog::ObjectId;
+use millpond_storage::{ChangeBatch, Relation, Storage};
+use parking_lot::Mutex;
+
+use crate::cut::Timeline;
+use crate::error::{Error, Result};
+
+/// Bytes that one transaction takes in before the next group begins.
+const GROUP_BYTES: usize = 64 << 20;
+
+/// A table or insertable stream.
+pub(crate) struct Table {
+    pub(crate) id: ObjectId,
+    pub(crate) name: String,
+    pub(crate) relation: Arc<Relation>,
+}
+
+pub(crate) struct Tables {
+    storage: Storage,
+    queue: Mutex<Vec<Request>>,
+    /// Held by the caller that commits.
+    committing: Mutex<()>,
+}
+
+struct Request {
+    table: Arc<Table>,
+    changes: Vec<ChangeBatch>,
+    bytes: usize,
+    answer: Arc<Mutex<Option<Result<()>>>>,
+}
+
+impl Tables {
+    pub(crate) fn new(storage: Storage) -> Self {
+        Self { storage, queue: Mutex::default(), committing: Mutex::default() }
+    }
+
+    pub(crate) fn insert(&self, table: &Arc<Table>, changes: Vec<ChangeBatch>, timeline: &Timeline) -> Result<()> {
+        let changes: Vec<ChangeBatch> = changes.into_iter().filter(|changes| !changes.is_empty()).collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        check(table, &changes)?;
+        let answer = Arc::new(Mutex::new(None));
+        let bytes = changes.iter().map(ChangeBatch::memory_size).sum();
+        let request = Request { table: Arc::clone(table), changes, bytes, answer: Arc::clone(&answer) };
+        self.queue.lock().push(request);
+        loop {
+            let committing = self.committing.lock();
+            if let Some(answer) = answer.lock().take() {
+                return answer;
+            }
+            // Not answered and nobody else commits: the request is still in the queue.
+            let group = self.take_group();
+            let outcome = self.commit(&group, timeline);
+            for request in group {
+                *request.answer.lock() = Some(outcome.clone());
+            }
+            drop(committing);
+        }
+    }
+
+    fn take_group(&self) -> Vec<Request> {
+        let mut queue = self.queue.lock();
+        let mut bytes = 0;
+        let fits = queue.iter().take_while(|request| {
+            let first = bytes == 0;
+            bytes += request.bytes;
+            first || bytes <= GROUP_BYTES
+        });
+        let count = fits.count();
+        queue.drain(..count).collect()
+    }
+
+    fn commit(&self, group: &[Request], timeline: &Timeline) -> Result<()> {
+        let mut by_table: HashMap<ObjectId, (&Table, Vec<ChangeBatch>)> = HashMap::new();
+        for request in group {
+            let (_, changes) = by_table.entry(request.table.id).or_insert((&request.table, Vec::new()));
+            changes.extend(request.changes.iter().cloned());
+        }
+        let ids: Vec<ObjectId> = by_table.keys().copied().collect();
+        timeline.commit(&ids, |cut| {
+            let mut transaction = self.storage.transaction();
+            for (table, changes) in by_table.into_values() {
+                transaction.append(&table.relation, cut, crate::runtime::join(changes)?)?;
+            }
+            Ok(transaction.commit()?)
+        })
+    }
+}
+
+/// One caller's mistake must not fail the others of its group.
+fn check(table: &Table, changes: &[ChangeBatch]) -> Result<()> {
+    let expected: SchemaRef = table.relation.schema();
+    for batch in changes {
+        if batch.schema().fields() != expected.fields() {
+            return Err(Error::Bug(format!("rows inserted into {} have another schema", table.name)));
+        }
+        let retracts = batch.weights().is_some_and(|weights| weights.values().iter().any(|weight| *weight < 0));
+        if table.relation.append_only() && retracts {
+            return Err(Error::Bug(format!("{} is append-only", table.name)));
+        }
+    }
+    Ok(())
+}
