@@ -98,7 +98,10 @@ pub(crate) struct RecoveredView {
 pub(crate) enum Choice {
     Go(Cut),
     /// It stands at the latest cut. `dirty`: tables it reads have commits since.
-    AtLatest { cut: Cut, dirty: bool },
+    AtLatest {
+        cut: Cut,
+        dirty: bool,
+    },
     /// A view it reads has to move first.
     Behind,
 }
@@ -135,7 +138,6 @@ pub(crate) struct ReadPlan {
 /// What need not be kept any longer.
 #[derive(Default)]
 pub(crate) struct Floors {
-    pub(crate) common: Cut,
     pub(crate) relations: Vec<RelationFloor>,
     /// Least position of all queries that read the source.
     pub(crate) sources: Vec<(Arc<dyn Source>, Position)>,
@@ -166,7 +168,12 @@ impl Timeline {
             generation: 0,
             floor: Cut::ZERO,
         };
-        Ok(Timeline { gate: FairMutex::new(()), state: Mutex::new(state), moved: Condvar::new(), notes })
+        Ok(Timeline {
+            gate: FairMutex::new(()),
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+            notes,
+        })
     }
 
     pub(crate) fn add_table(&self, id: ObjectId, changed: BTreeSet<Cut>) {
@@ -180,9 +187,20 @@ impl Timeline {
     }
 
     pub(crate) fn add_view(&self, id: ObjectId, recovered: RecoveredView) {
-        let RecoveredView { inputs, changed, boundaries, target, consumed } = recovered;
+        let RecoveredView {
+            inputs,
+            changed,
+            boundaries,
+            target,
+            consumed,
+        } = recovered;
         let mut state = self.state.lock();
-        let track = ViewTrack { inputs, changed, consumed, ..ViewTrack::default() };
+        let track = ViewTrack {
+            inputs,
+            changed,
+            consumed,
+            ..ViewTrack::default()
+        };
         state.tracks.insert(id, Track::View(track));
         for cut in boundaries {
             // Up to the next boundary that is known, the one before may hold for a while.
@@ -297,7 +315,11 @@ impl Timeline {
                 allowed = allowed.intersect(&input.boundaries);
             }
         }
-        let target = if at.is_none() { allowed.last() } else { allowed.roundest() };
+        let target = if at.is_none() {
+            allowed.last()
+        } else {
+            allowed.roundest()
+        };
         match target {
             Some(_) if ask_first => Choice::AtLatest { cut: latest, dirty },
             Some(target) => {
@@ -401,7 +423,10 @@ impl Timeline {
     pub(crate) fn wake(&self, views: &[ObjectId]) {
         let wakers: Vec<Wake> = {
             let state = self.state.lock();
-            views.iter().filter_map(|view| state.wakers.get(view).cloned()).collect()
+            views
+                .iter()
+                .filter_map(|view| state.wakers.get(view).cloned())
+                .collect()
         };
         wakers.iter().for_each(|wake| wake());
     }
@@ -447,7 +472,10 @@ impl Timeline {
     fn reserve(&self, state: &mut State, cut: Cut) -> Result<()> {
         if cut > state.reserved {
             let reserved = Cut((cut.0 / RESERVED + 1) * RESERVED);
-            self.notes.put(vec![(RESERVED_KEY.to_owned(), reserved.0.to_string().into_bytes())])?;
+            self.notes.put(vec![(
+                RESERVED_KEY.to_owned(),
+                reserved.0.to_string().into_bytes(),
+            )])?;
             state.reserved = reserved;
         }
         Ok(())

@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::maintenance::Maintenance;
 use crate::progress::Progress;
 use crate::query::driver::QueryHandle;
-use crate::query::status::QueryStatus;
 use crate::query::recovery::log_cuts;
+use crate::query::status::QueryStatus;
 use crate::query::step::{QueryInput, ReadFrom};
 use crate::query::{Query, QueryParts};
 use crate::read::{self, ReadView};
@@ -47,7 +47,12 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { workers: 1, epoch_bytes: 32 << 20, progress_kept: 100, epochs_kept: 100 }
+        Self {
+            workers: 1,
+            epoch_bytes: 32 << 20,
+            progress_kept: 100,
+            epochs_kept: 100,
+        }
     }
 }
 
@@ -99,10 +104,18 @@ impl Engine {
         let ObjectKind::Table(table) = &object.kind else {
             return Err(Error::Bug(format!("{} is not a table", object.name)));
         };
-        let options = RelationOptions { append_only: table.append_only };
-        let relation = self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?;
+        let options = RelationOptions {
+            append_only: table.append_only,
+        };
+        let relation = self
+            .shared
+            .open_relation(object.id, Part::Rows, object.schema(), options)?;
         self.shared.timeline.add_table(object.id, log_cuts(&relation)?);
-        let table = Arc::new(Table { id: object.id, name: object.name.to_string(), relation });
+        let table = Arc::new(Table {
+            id: object.id,
+            name: object.name.to_string(),
+            relation,
+        });
         self.shared.objects.write().insert(object.id, Entry::Table(table));
         Ok(())
     }
@@ -118,8 +131,13 @@ impl Engine {
     /// Makes a source known. Nothing is read before a view or a SELECT reads it.
     pub fn add_source(&self, object: &Object, source: Arc<dyn Source>) -> Result<()> {
         let notes = self.shared.storage.notes(object.id.0);
-        self.shared.timeline.add_source(object.id, source.clone(), notes)?;
-        self.shared.objects.write().insert(object.id, Entry::Source(source));
+        self.shared
+            .timeline
+            .add_source(object.id, source.clone(), notes)?;
+        self.shared
+            .objects
+            .write()
+            .insert(object.id, Entry::Source(source));
         Ok(())
     }
 
@@ -129,12 +147,20 @@ impl Engine {
         let ObjectKind::View(view) = &object.kind else {
             return Err(Error::Bug(format!("{} is not a streaming view", object.name)));
         };
-        let options = RelationOptions { append_only: dataflow.root().properties.append_only };
+        let options = RelationOptions {
+            append_only: dataflow.root().properties.append_only,
+        };
         let parts = QueryParts {
             object: object.id,
-            name: view.options.query_name.clone().unwrap_or_else(|| object.name.to_string()),
+            name: view
+                .options
+                .query_name
+                .clone()
+                .unwrap_or_else(|| object.name.to_string()),
             sink: object.name.to_string(),
-            relation: self.shared.open_relation(object.id, Part::Rows, object.schema(), options)?,
+            relation: self
+                .shared
+                .open_relation(object.id, Part::Rows, object.schema(), options)?,
             bad_rows: self.shared.open_relation(
                 object.id,
                 Part::BadRows,
@@ -171,7 +197,9 @@ impl Engine {
         let Some(Entry::Table(table)) = self.shared.entry(table) else {
             return Err(Error::Bug(format!("object {table} is not a table")));
         };
-        self.shared.tables.insert(&table, changes, &self.shared.timeline)?;
+        self.shared
+            .tables
+            .insert(&table, changes, &self.shared.timeline)?;
         self.shared.maintenance.nudge();
         Ok(())
     }
@@ -282,7 +310,9 @@ impl Shared {
         schema: SchemaRef,
         options: RelationOptions,
     ) -> Result<Arc<Relation>> {
-        Ok(self.storage.relation(RelationId { object: id.0, part }, schema, options)?)
+        Ok(self
+            .storage
+            .relation(RelationId { object: id.0, part }, schema, options)?)
     }
 
     fn query_inputs(&self, dataflow: &Dataflow) -> Result<Vec<QueryInput>> {
@@ -294,7 +324,12 @@ impl Shared {
                 None => return Err(Error::Bug(format!("{} is not known to the engine", input.name))),
             };
             let (object, name, projection) = (input.object, input.name.clone(), input.projection.clone());
-            Ok(QueryInput { object, name, projection, from })
+            Ok(QueryInput {
+                object,
+                name,
+                projection,
+                from,
+            })
         });
         inputs.collect()
     }

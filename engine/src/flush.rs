@@ -49,20 +49,37 @@ struct Flush<'a> {
     cancelled: &'a dyn Fn() -> bool,
 }
 
-pub(crate) fn flush(shared: &Shared, target: FlushTarget, cancelled: &dyn Fn() -> bool) -> Result<FlushReport> {
+pub(crate) fn flush(
+    shared: &Shared,
+    target: FlushTarget,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<FlushReport> {
     let timeline = &shared.timeline;
     let views = views_of(shared, target)?;
     let closed = timeline.close_pending()?;
     let wanted = source_targets(shared, &views);
     timeline.wake(&views);
-    let flush = Flush { timeline, views, cancelled };
+    let flush = Flush {
+        timeline,
+        views,
+        cancelled,
+    };
     let done = flush.run(closed, &wanted);
-    let mut report = FlushReport { skipped: Vec::new(), cancelled: !done };
+    let mut report = FlushReport {
+        skipped: Vec::new(),
+        cancelled: !done,
+    };
     for view in &flush.views {
-        if let Some(Standing { still: Some(reason), .. }) = timeline.standing(*view)
+        if let Some(Standing {
+            still: Some(reason), ..
+        }) = timeline.standing(*view)
             && let Some(Entry::View(handle)) = shared.entry(*view)
         {
-            report.skipped.push(Skipped { object: *view, name: handle.name().to_owned(), reason });
+            report.skipped.push(Skipped {
+                object: *view,
+                name: handle.name().to_owned(),
+                reason,
+            });
         }
     }
     Ok(report)
@@ -78,7 +95,8 @@ fn views_of(shared: &Shared, target: FlushTarget) -> Result<Vec<ObjectId>> {
             Ok(views)
         }
         FlushTarget::View(view) if is_view(&view) => {
-            let mut views: BTreeSet<ObjectId> = shared.timeline.reads(view).into_iter().filter(is_view).collect();
+            let mut views: BTreeSet<ObjectId> =
+                shared.timeline.reads(view).into_iter().filter(is_view).collect();
             views.insert(view);
             Ok(views.into_iter().collect())
         }
@@ -88,14 +106,21 @@ fn views_of(shared: &Shared, target: FlushTarget) -> Result<Vec<ObjectId>> {
 
 /// How far the sources under `views` go now. One that cannot be asked has nothing to wait for.
 fn source_targets(shared: &Shared, views: &[ObjectId]) -> Vec<(ObjectId, Position)> {
-    let moving = views.iter().filter(|view| shared.timeline.standing(**view).is_some_and(|s| s.still.is_none()));
+    let moving = views.iter().filter(|view| {
+        shared
+            .timeline
+            .standing(**view)
+            .is_some_and(|s| s.still.is_none())
+    });
     let below: BTreeSet<ObjectId> = moving.flat_map(|view| shared.timeline.reads(*view)).collect();
     let mut targets = Vec::new();
     for id in below {
         if let Some(Entry::Source(source)) = shared.entry(id) {
             match source.latest(shared.clock.now_us()) {
                 Ok(position) => targets.push((id, position)),
-                Err(error) => tracing::warn!(source = source.description(), %error, "flush does not wait for a source"),
+                Err(error) => {
+                    tracing::warn!(source = source.description(), %error, "flush does not wait for a source")
+                }
             }
         }
     }
@@ -121,8 +146,10 @@ impl Flush<'_> {
             if due.is_empty() {
                 return true;
             }
-            let epochs_of = |view: ObjectId| due.iter().find(|(of, _)| *of == view).map(|(_, epochs)| *epochs);
-            let ran = self.await_each(|view, standing| epochs_of(view).is_none_or(|epochs| standing.epochs > epochs));
+            let epochs_of =
+                |view: ObjectId| due.iter().find(|(of, _)| *of == view).map(|(_, epochs)| *epochs);
+            let ran = self
+                .await_each(|view, standing| epochs_of(view).is_none_or(|epochs| standing.epochs > epochs));
             if !ran {
                 return false;
             }
@@ -169,7 +196,10 @@ impl Flush<'_> {
     fn await_each(&self, done: impl Fn(ObjectId, &Standing) -> bool) -> bool {
         loop {
             let generation = self.timeline.generation();
-            if self.standings().all(|(view, standing)| standing.still.is_some() || done(view, &standing)) {
+            if self
+                .standings()
+                .all(|(view, standing)| standing.still.is_some() || done(view, &standing))
+            {
                 return true;
             }
             if (self.cancelled)() {
@@ -181,6 +211,8 @@ impl Flush<'_> {
 
     /// Of the views that were not removed meanwhile.
     fn standings(&self) -> impl Iterator<Item = (ObjectId, Standing)> + '_ {
-        self.views.iter().filter_map(|view| self.timeline.standing(*view).map(|standing| (*view, standing)))
+        self.views
+            .iter()
+            .filter_map(|view| self.timeline.standing(*view).map(|standing| (*view, standing)))
     }
 }

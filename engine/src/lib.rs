@@ -25,6 +25,7 @@ pub mod read;
 #[cfg(test)]
 mod replay;
 mod runtime;
+mod source_notes;
 mod table;
 
 pub use engine::{Engine, EngineOptions, FlushReport, FlushTarget};

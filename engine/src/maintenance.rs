@@ -113,7 +113,10 @@ fn pass(shared: &Shared, done: &mut HashMap<ObjectId, Cut>) -> Result<()> {
 fn relation(shared: &Shared, floor: &RelationFloor) -> Result<()> {
     let (relation, bad_rows) = match shared.entry(floor.object) {
         Some(Entry::Table(table)) => (table.relation.clone(), None),
-        Some(Entry::View(handle)) => (handle.relation().clone(), Some((handle.clone(), handle.bad_rows().clone()))),
+        Some(Entry::View(handle)) => (
+            handle.relation().clone(),
+            Some((handle.clone(), handle.bad_rows().clone())),
+        ),
         Some(Entry::Source(_)) | None => return Ok(()),
     };
     relation.retain_versions(floor.versions_from);

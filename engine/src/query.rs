@@ -100,8 +100,13 @@ struct Retry {
 impl Query {
     /// A query as storage knows it. From here on its relation takes part in cuts.
     pub(crate) fn recover(parts: QueryParts, shared: Arc<Shared>) -> Result<Query> {
-        let Recovered { query_id, committed, open, boundaries, history } =
-            recovery::recover(&shared.storage, parts.object.0, &parts.inputs)?;
+        let Recovered {
+            query_id,
+            committed,
+            open,
+            boundaries,
+            history,
+        } = recovery::recover(&shared.storage, parts.object.0, &parts.inputs)?;
         let under_way = (committed.context.is_some() && !committed.reached).then_some(committed.cut);
         shared.timeline.add_view(
             parts.object,
@@ -184,9 +189,17 @@ impl Query {
             reason: error.to_string(),
             hint: hint(error),
             epoch: Some(self.committed.next_epoch().0),
-            offsets: self.open.as_ref().map_or(Value::Null, |open| offsets(&self.parts.inputs, open)),
+            offsets: self
+                .open
+                .as_ref()
+                .map_or(Value::Null, |open| offsets(&self.parts.inputs, open)),
         };
-        tracing::error!(query = self.parts.name, epoch = failure.epoch, reason = failure.reason, "query failed");
+        tracing::error!(
+            query = self.parts.name,
+            epoch = failure.epoch,
+            reason = failure.reason,
+            "query failed"
+        );
         let reason = format!("it has failed: {}", failure.reason);
         self.hold(QueryState::Failed(failure), "Failed", Some(reason));
     }
@@ -229,10 +242,16 @@ impl Query {
     /// A source that is not there comes back or does not; the query waits with its state and says so.
     fn back_off(&mut self, now_us: i64, reason: &str) -> Next {
         self.deployment = None;
-        let wait_us = self.retry.as_ref().map_or(RETRY_US, |retry| (retry.wait_us * 2).min(RETRY_US_MAX));
+        let wait_us = self
+            .retry
+            .as_ref()
+            .map_or(RETRY_US, |retry| (retry.wait_us * 2).min(RETRY_US_MAX));
         let at_us = now_us.saturating_add(wait_us);
         self.retry = Some(Retry { at_us, wait_us });
-        self.board.idle(format!("Source unavailable, trying again in {} ms: {reason}", wait_us / 1000));
+        self.board.idle(format!(
+            "Source unavailable, trying again in {} ms: {reason}",
+            wait_us / 1000
+        ));
         Next::At(at_us)
     }
 
@@ -253,11 +272,13 @@ impl Query {
             fired_us = self.timer.tick().map_or(now_us, |tick| tick.scheduled_us);
         }
         let record = self.open.clone().expect("logged above or recovered");
-        self.board.epoch_begins(format!("Processing epoch {}", record.epoch()));
+        self.board
+            .epoch_begins(format!("Processing epoch {}", record.epoch()));
         let Some(output) = self.run(&record, abandon)? else {
             return Ok(Next::OnWake);
         };
-        self.commit(&record, &output).inspect_err(|_| self.deployment = None)?;
+        self.commit(&record, &output)
+            .inspect_err(|_| self.deployment = None)?;
         self.stopwatch.total_us = self.since(begin_us);
         self.publish(&record, &output, (now_us, fired_us));
         Ok(Next::Again)
@@ -268,7 +289,10 @@ impl Query {
     }
 
     fn limit(&self, now_us: i64) -> Limit {
-        Limit { bytes: self.shared.options.epoch_bytes, now_us }
+        Limit {
+            bytes: self.shared.options.epoch_bytes,
+            now_us,
+        }
     }
 
     /// Nothing to do for now.
@@ -283,7 +307,9 @@ impl Query {
             ReadFrom::Relation(_) => None,
         });
         match polls.min() {
-            Some(poll_ms) => Next::At(now_us.saturating_add(i64::try_from(poll_ms).unwrap_or(i64::MAX) * 1000)),
+            Some(poll_ms) => {
+                Next::At(now_us.saturating_add(i64::try_from(poll_ms).unwrap_or(i64::MAX) * 1000))
+            }
             None => Next::OnWake,
         }
     }
@@ -335,11 +361,18 @@ impl Query {
     }
 
     fn reads_views(&self) -> bool {
-        self.parts.inputs.iter().any(|input| self.shared.timeline.is_view(input.object))
+        self.parts
+            .inputs
+            .iter()
+            .any(|input| self.shared.timeline.is_view(input.object))
     }
 
     fn next_watermarks(&self) -> Vec<Option<i64>> {
-        watermark::next(&self.parts.dataflow.inputs, &self.committed.event_times, &self.committed.watermarks())
+        watermark::next(
+            &self.parts.dataflow.inputs,
+            &self.committed.event_times,
+            &self.committed.watermarks(),
+        )
     }
 
     /// The watermark moved in a way that can change the result.
@@ -363,13 +396,25 @@ impl Query {
             watermarks: self.next_watermarks(),
         };
         let limit = self.limit(now_us);
-        let step =
-            step::plan(&self.parts.inputs, &self.committed.positions, target, &self.shared.timeline, limit)?;
-        let record =
-            BatchRecord::new((&self.ids.0, &self.ids.1), target, step.reached, step.ranges, context);
+        let step = step::plan(
+            &self.parts.inputs,
+            &self.committed.positions,
+            target,
+            &self.shared.timeline,
+            limit,
+        )?;
+        let record = BatchRecord::new(
+            (&self.ids.0, &self.ids.1),
+            target,
+            step.reached,
+            step.ranges,
+            context,
+        );
         self.stopwatch.query_planning_us = self.since(begin_us);
         let begin_us = self.shared.clock.elapsed_us();
-        self.shared.storage.put_batch(self.parts.object.0, record.epoch().0, record.encode())?;
+        self.shared
+            .storage
+            .put_batch(self.parts.object.0, record.epoch().0, record.encode())?;
         self.stopwatch.wal_commit_us = self.since(begin_us);
         self.open = Some(record);
         Ok(())
@@ -409,7 +454,9 @@ impl Query {
             &parts.dataflow,
             &parts.plan,
         )?;
-        self.shared.runtime.install(parts.plan.clone(), self.committed.next_epoch(), checkpoint)
+        self.shared
+            .runtime
+            .install(parts.plan.clone(), self.committed.next_epoch(), checkpoint)
     }
 
     /// Nodes whose deltas have outgrown the whole: written anew, each byte of state is written a bounded number of times.
@@ -418,7 +465,12 @@ impl Query {
             let size = self.shared.storage.state_size(self.parts.object.0, name);
             size.delta_bytes > size.base_bytes.max(DELTA_BYTES_MIN)
         };
-        self.parts.plan.nodes.iter().map(|node| outgrown(&node.name)).collect()
+        self.parts
+            .plan
+            .nodes
+            .iter()
+            .map(|node| outgrown(&node.name))
+            .collect()
     }
 
     fn commit(&mut self, record: &BatchRecord, output: &EpochOutput) -> Result<()> {
@@ -439,7 +491,12 @@ impl Query {
             let state = state.map(|(_, batches)| {
                 batches
                     .iter()
-                    .map(|batch| (u8::try_from(batch.port).expect("few ports"), batch.changes.clone()))
+                    .map(|batch| {
+                        (
+                            u8::try_from(batch.port).expect("few ports"),
+                            batch.changes.clone(),
+                        )
+                    })
                     .collect::<Vec<_>>()
             });
             if full {
@@ -512,7 +569,9 @@ impl Query {
             .zip(&record.ranges)
             .map(|(input, range)| report::latest(input, &range.to, now_us))
             .unzip();
-        let since_last = self.last_fired_us.map(|last| u64::try_from(now_us.saturating_sub(last)).unwrap_or(0));
+        let since_last = self
+            .last_fired_us
+            .map(|last| u64::try_from(now_us.saturating_sub(last)).unwrap_or(0));
         let progress = report::progress(&Facts {
             name: &parts.name,
             sink: &parts.sink,
@@ -530,17 +589,24 @@ impl Query {
         });
         self.last_fired_us = Some(now_us);
         let standing = standing(parts, &self.committed);
-        self.board.epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
+        self.board
+            .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
         self.shared.maintenance.nudge();
     }
 }
 
 fn output_rows(output: &EpochOutput) -> u64 {
-    output.changes.iter().map(|changes| changes.num_rows() as u64).sum()
+    output
+        .changes
+        .iter()
+        .map(|changes| changes.num_rows() as u64)
+        .sum()
 }
 
 fn distinct(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
-    ids.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    ids.collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 /// How far sources are behind all inputs that read them: the least position of each.
@@ -559,8 +625,11 @@ fn consumed(inputs: &[QueryInput], positions: &[InputPosition]) -> Vec<(ObjectId
 }
 
 fn standing(parts: &QueryParts, committed: &Committed) -> Standing {
-    let watermarks =
-        watermark::next(&parts.dataflow.inputs, &committed.event_times, &committed.watermarks());
+    let watermarks = watermark::next(
+        &parts.dataflow.inputs,
+        &committed.event_times,
+        &committed.watermarks(),
+    );
     let inputs = parts
         .inputs
         .iter()
@@ -579,7 +648,11 @@ fn standing(parts: &QueryParts, committed: &Committed) -> Standing {
         })
         .collect();
     let epoch = committed.context.as_ref().map(|context| context.epoch.0);
-    Standing { epoch, totals: committed.totals, inputs }
+    Standing {
+        epoch,
+        totals: committed.totals,
+        inputs,
+    }
 }
 
 /// The same rows under the relation's own schema, which may differ in metadata from what operators made.

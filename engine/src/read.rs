@@ -51,13 +51,18 @@ pub(crate) fn read(shared: &Shared, ids: &[ObjectId]) -> Result<ReadView> {
             return Ok(view);
         }
     }
-    Err(Error::Bug("no common version of the relations is kept".to_owned()))
+    Err(Error::Bug(
+        "no common version of the relations is kept".to_owned(),
+    ))
 }
 
 /// `None` when a version was let go between choosing the cut and taking it.
 fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
     let plan = shared.timeline.plan_read(ids);
-    let mut view = ReadView { cut: plan.cut, ..ReadView::default() };
+    let mut view = ReadView {
+        cut: plan.cut,
+        ..ReadView::default()
+    };
     // Without a cut, the newest commits are read, all as of one moment.
     let _one_moment = plan.cut.is_none().then(|| shared.storage.freeze());
     for id in ids {
@@ -73,7 +78,14 @@ fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
                     Some(to) => to,
                     None => source.latest(shared.clock.now_us())?,
                 };
-                view.sources.insert(*id, SourceRead { from: source.start(), to, source });
+                view.sources.insert(
+                    *id,
+                    SourceRead {
+                        from: source.start(),
+                        to,
+                        source,
+                    },
+                );
                 continue;
             }
             Some(Entry::Table(table)) => match plan.cut {
@@ -84,7 +96,11 @@ fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
                 let at = match apart {
                     Some((_, at, reason)) => {
                         let name = handle.name().to_owned();
-                        view.apart.push(Apart { object: *id, name, reason: reason.clone() });
+                        view.apart.push(Apart {
+                            object: *id,
+                            name,
+                            reason: reason.clone(),
+                        });
                         *at
                     }
                     None => plan.cut,

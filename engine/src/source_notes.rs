@@ -17,16 +17,24 @@ impl SourceNotes for StoredNotes {
 
     fn scan(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, SourceError> {
         let entries = self.0.scan(&stored(prefix)).map_err(failed)?;
-        Ok(entries.into_iter().map(|(key, value)| (key[PREFIX.len()..].to_owned(), value)).collect())
+        Ok(entries
+            .into_iter()
+            .map(|(key, value)| (key[PREFIX.len()..].to_owned(), value))
+            .collect())
     }
 
     fn put(&self, entries: Vec<(String, Vec<u8>)>) -> Result<(), SourceError> {
-        let entries = entries.into_iter().map(|(key, value)| (stored(&key), value)).collect();
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| (stored(&key), value))
+            .collect();
         self.0.put(entries).map_err(failed)
     }
 
     fn delete(&self, keys: Vec<String>) -> Result<(), SourceError> {
-        self.0.delete(keys.iter().map(|key| stored(key)).collect()).map_err(failed)
+        self.0
+            .delete(keys.iter().map(|key| stored(key)).collect())
+            .map_err(failed)
     }
 }
 

@@ -40,18 +40,35 @@ struct Request {
 
 impl Tables {
     pub(crate) fn new(storage: Storage) -> Self {
-        Self { storage, queue: Mutex::default(), committing: Mutex::default() }
+        Self {
+            storage,
+            queue: Mutex::default(),
+            committing: Mutex::default(),
+        }
     }
 
-    pub(crate) fn insert(&self, table: &Arc<Table>, changes: Vec<ChangeBatch>, timeline: &Timeline) -> Result<()> {
-        let changes: Vec<ChangeBatch> = changes.into_iter().filter(|changes| !changes.is_empty()).collect();
+    pub(crate) fn insert(
+        &self,
+        table: &Arc<Table>,
+        changes: Vec<ChangeBatch>,
+        timeline: &Timeline,
+    ) -> Result<()> {
+        let changes: Vec<ChangeBatch> = changes
+            .into_iter()
+            .filter(|changes| !changes.is_empty())
+            .collect();
         if changes.is_empty() {
             return Ok(());
         }
         check(table, &changes)?;
         let answer = Arc::new(Mutex::new(None));
         let bytes = changes.iter().map(ChangeBatch::memory_size).sum();
-        let request = Request { table: Arc::clone(table), changes, bytes, answer: Arc::clone(&answer) };
+        let request = Request {
+            table: Arc::clone(table),
+            changes,
+            bytes,
+            answer: Arc::clone(&answer),
+        };
         self.queue.lock().push(request);
         loop {
             let committing = self.committing.lock();
@@ -83,7 +100,9 @@ impl Tables {
     fn commit(&self, group: &[Request], timeline: &Timeline) -> Result<()> {
         let mut by_table: HashMap<ObjectId, (&Table, Vec<ChangeBatch>)> = HashMap::new();
         for request in group {
-            let (_, changes) = by_table.entry(request.table.id).or_insert((&request.table, Vec::new()));
+            let (_, changes) = by_table
+                .entry(request.table.id)
+                .or_insert((&request.table, Vec::new()));
             changes.extend(request.changes.iter().cloned());
         }
         let ids: Vec<ObjectId> = by_table.keys().copied().collect();
@@ -102,9 +121,14 @@ fn check(table: &Table, changes: &[ChangeBatch]) -> Result<()> {
     let expected: SchemaRef = table.relation.schema();
     for batch in changes {
         if batch.schema().fields() != expected.fields() {
-            return Err(Error::Bug(format!("rows inserted into {} have another schema", table.name)));
+            return Err(Error::Bug(format!(
+                "rows inserted into {} have another schema",
+                table.name
+            )));
         }
-        let retracts = batch.weights().is_some_and(|weights| weights.values().iter().any(|weight| *weight < 0));
+        let retracts = batch
+            .weights()
+            .is_some_and(|weights| weights.values().iter().any(|weight| *weight < 0));
         if table.relation.append_only() && retracts {
             return Err(Error::Bug(format!("{} is append-only", table.name)));
         }

@@ -12,7 +12,11 @@ pub(crate) struct Boundaries {
 impl Boundaries {
     /// All cuts after `after` up to and with `to`.
     pub(crate) fn between(after: Cut, to: Cut) -> Self {
-        let ranges = if after < to { vec![(after.next(), to)] } else { Vec::new() };
+        let ranges = if after < to {
+            vec![(after.next(), to)]
+        } else {
+            Vec::new()
+        };
         Self { ranges }
     }
 
@@ -36,7 +40,9 @@ impl Boundaries {
 
     /// Adds one cut after those in the set.
     pub(crate) fn push(&mut self, cut: Cut) {
-        self.append(&Boundaries { ranges: vec![(cut, cut)] });
+        self.append(&Boundaries {
+            ranges: vec![(cut, cut)],
+        });
     }
 
     pub(crate) fn intersect(&self, other: &Boundaries) -> Boundaries {
@@ -47,7 +53,11 @@ impl Boundaries {
             if from <= to {
                 ranges.push((from, to));
             }
-            if to_a < to_b { a.next() } else { b.next() };
+            if to_a < to_b {
+                a.next()
+            } else {
+                b.next()
+            };
         }
         Boundaries { ranges }
     }
@@ -91,7 +101,9 @@ mod tests {
     use super::*;
 
     fn set(ranges: &[(u64, u64)]) -> Boundaries {
-        Boundaries { ranges: ranges.iter().map(|(from, to)| (Cut(*from), Cut(*to))).collect() }
+        Boundaries {
+            ranges: ranges.iter().map(|(from, to)| (Cut(*from), Cut(*to))).collect(),
+        }
     }
 
     #[test]
@@ -99,7 +111,10 @@ mod tests {
         for after in 0..70u64 {
             for to in after + 1..140 {
                 let best = (after + 1..=to).max_by_key(|cut| cut.trailing_zeros()).unwrap();
-                assert_eq!(Boundaries::between(Cut(after), Cut(to)).roundest(), Some(Cut(best)));
+                assert_eq!(
+                    Boundaries::between(Cut(after), Cut(to)).roundest(),
+                    Some(Cut(best))
+                );
             }
         }
         assert_eq!(set(&[(3, 5), (9, 11), (13, 13)]).roundest(), Some(Cut(4)));
@@ -132,7 +147,11 @@ mod tests {
                 let rounder = rounder_than_all_between(Cut(from), Cut(latest));
                 assert!(rounder.0 > latest);
                 for at in from..=latest {
-                    assert_eq!(roundest_between(at, rounder.0), rounder.0, "{at} {latest} {rounder}");
+                    assert_eq!(
+                        roundest_between(at, rounder.0),
+                        rounder.0,
+                        "{at} {latest} {rounder}"
+                    );
                 }
             }
         }

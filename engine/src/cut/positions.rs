@@ -48,7 +48,10 @@ impl Positions {
         if self.source.reached(&self.source.start(), target) {
             return Some(Cut::ZERO);
         }
-        self.moved.iter().find(|(_, position)| self.source.reached(position, target)).map(|(cut, _)| *cut)
+        self.moved
+            .iter()
+            .find(|(_, position)| self.source.reached(position, target))
+            .map(|(cut, _)| *cut)
     }
 
     pub(crate) fn record(&mut self, cut: Cut, position: Position) -> Result<()> {
@@ -64,7 +67,10 @@ impl Positions {
             return Ok(());
         };
         let kept = self.moved.split_off(&keep);
-        let gone: Vec<String> = std::mem::replace(&mut self.moved, kept).into_keys().map(key).collect();
+        let gone: Vec<String> = std::mem::replace(&mut self.moved, kept)
+            .into_keys()
+            .map(key)
+            .collect();
         if !gone.is_empty() {
             self.notes.delete(gone)?;
         }

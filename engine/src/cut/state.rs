@@ -14,14 +14,18 @@ impl State {
     pub(super) fn view(&self, id: ObjectId) -> &ViewTrack {
         match self.tracks.get(&id) {
             Some(Track::View(track)) => track,
-            Some(Track::Table(_) | Track::Source(_)) | None => panic!("view {id} is registered while its query runs"),
+            Some(Track::Table(_) | Track::Source(_)) | None => {
+                panic!("view {id} is registered while its query runs")
+            }
         }
     }
 
     pub(super) fn view_mut(&mut self, id: ObjectId) -> &mut ViewTrack {
         match self.tracks.get_mut(&id) {
             Some(Track::View(track)) => track,
-            Some(Track::Table(_) | Track::Source(_)) | None => panic!("view {id} is registered while its query runs"),
+            Some(Track::Table(_) | Track::Source(_)) | None => {
+                panic!("view {id} is registered while its query runs")
+            }
         }
     }
 
@@ -47,7 +51,10 @@ impl State {
     }
 
     fn view_ids(&self) -> impl Iterator<Item = ObjectId> + '_ {
-        self.tracks.iter().filter(|(_, track)| matches!(track, Track::View(_))).map(|(id, _)| *id)
+        self.tracks
+            .iter()
+            .filter(|(_, track)| matches!(track, Track::View(_)))
+            .map(|(id, _)| *id)
     }
 
     /// A view's last boundary holds on at later cuts where all views that it reads have one, up to the first change of
@@ -108,7 +115,8 @@ impl State {
             return Some(reason.clone());
         }
         track.inputs.iter().find_map(|input| {
-            self.why_still(*input).map(|reason| format!("reads a view that does not move ({reason})"))
+            self.why_still(*input)
+                .map(|reason| format!("reads a view that does not move ({reason})"))
         })
     }
 
@@ -127,7 +135,9 @@ impl State {
         }
         while !moving.is_empty() {
             let kept = Boundaries::between(before(self.floor), self.latest);
-            let common = moving.iter().fold(kept, |common, (_, boundaries)| common.intersect(boundaries));
+            let common = moving
+                .iter()
+                .fold(kept, |common, (_, boundaries)| common.intersect(boundaries));
             if let Some(cut) = common.last() {
                 plan.cut = Some(cut);
                 break;
@@ -139,7 +149,8 @@ impl State {
                 .min_by_key(|(_, (_, boundaries))| boundaries.last())
                 .expect("not empty");
             let (id, boundaries) = moving.swap_remove(slowest);
-            plan.apart.push((id, boundaries.last(), "it is catching up".to_owned()));
+            plan.apart
+                .push((id, boundaries.last(), "it is catching up".to_owned()));
         }
         plan
     }
@@ -158,18 +169,27 @@ impl State {
         }
         self.floor = common.last().unwrap_or(self.floor);
         let floor = self.floor;
-        let mut floors = Floors { common: floor, ..Floors::default() };
+        let mut floors = Floors::default();
         for (id, track) in &self.tracks {
             let own = match track {
                 Track::View(track) => track.boundaries.last().unwrap_or(Cut::ZERO).min(floor),
                 Track::Table(_) | Track::Source(_) => floor,
             };
-            let readers_past = self.readers_of(*id).map(|reader| reader.boundaries.last().unwrap_or(Cut::ZERO));
+            let readers_past = self
+                .readers_of(*id)
+                .map(|reader| reader.boundaries.last().unwrap_or(Cut::ZERO));
             let readers_past = readers_past.min().unwrap_or(own).min(own);
             if let Track::Source(positions) = track {
-                floors.sources.extend(self.least_position(*id).map(|least| (positions.source.clone(), least)));
+                floors.sources.extend(
+                    self.least_position(*id)
+                        .map(|least| (positions.source.clone(), least)),
+                );
             }
-            floors.relations.push(RelationFloor { object: *id, versions_from: own, readers_past });
+            floors.relations.push(RelationFloor {
+                object: *id,
+                versions_from: own,
+                readers_past,
+            });
         }
         floors
     }
@@ -205,7 +225,9 @@ impl State {
         let mut least: Option<Position> = None;
         for reader in self.readers_of(id) {
             let (_, position) = reader.consumed.iter().find(|(source, _)| *source == id)?;
-            let behind = least.as_ref().is_none_or(|least| positions.source.reached(least, position));
+            let behind = least
+                .as_ref()
+                .is_none_or(|least| positions.source.reached(least, position));
             if behind {
                 least = Some(position.clone());
             }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
-};
+use arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use millpond_storage::ChangeBatch;
 
@@ -17,7 +15,11 @@ use crate::source::BadRow;
 pub fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("epoch", DataType::Int64, false),
-        Field::new("time", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
+        Field::new(
+            "time",
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            false,
+        ),
         Field::new("origin", DataType::Utf8, false),
         Field::new("position", DataType::Utf8, false),
         Field::new("bytes", DataType::Binary, false),
@@ -35,10 +37,21 @@ pub(crate) fn changes(context: &EpochContext, rows: &[(String, BadRow)]) -> Resu
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from_value(epoch, rows.len())),
         Arc::new(times.with_timezone("UTC")),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|(origin, _)| origin))),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, row)| &row.position))),
-        Arc::new(BinaryArray::from_iter_values(rows.iter().map(|(_, row)| &row.bytes))),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|(_, row)| &row.error))),
+        Arc::new(StringArray::from_iter_values(
+            rows.iter().map(|(origin, _)| origin),
+        )),
+        Arc::new(StringArray::from_iter_values(
+            rows.iter().map(|(_, row)| &row.position),
+        )),
+        Arc::new(BinaryArray::from_iter_values(
+            rows.iter().map(|(_, row)| &row.bytes),
+        )),
+        Arc::new(StringArray::from_iter_values(
+            rows.iter().map(|(_, row)| &row.error),
+        )),
     ];
-    Ok(vec![ChangeBatch::insertions(RecordBatch::try_new(schema(), columns)?)])
+    Ok(vec![ChangeBatch::insertions(RecordBatch::try_new(
+        schema(),
+        columns,
+    )?)])
 }

@@ -59,7 +59,12 @@ impl Board {
             progress: VecDeque::new(),
             history,
         };
-        Board { object, name, query_id, face: Mutex::new(face) }
+        Board {
+            object,
+            name,
+            query_id,
+            face: Mutex::new(face),
+        }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -55,9 +55,15 @@ enum Order {
 
 impl QueryHandle {
     pub(crate) fn spawn(mut query: Query, paused: bool) -> Result<Arc<QueryHandle>> {
-        let wishes = Wishes { pause: paused, ..Wishes::default() };
-        let control =
-            Arc::new(Control { wishes: Mutex::new(wishes), changed: Condvar::new(), abandon: Abandon::default() });
+        let wishes = Wishes {
+            pause: paused,
+            ..Wishes::default()
+        };
+        let control = Arc::new(Control {
+            wishes: Mutex::new(wishes),
+            changed: Condvar::new(),
+            abandon: Abandon::default(),
+        });
         if paused {
             query.pause();
         }
@@ -125,7 +131,8 @@ impl QueryHandle {
             wishes.resume = false;
             wishes.at_rest = false;
         });
-        self.control.await_until(|wishes| wishes.at_rest || wishes.ended, None);
+        self.control
+            .await_until(|wishes| wishes.at_rest || wishes.ended, None);
     }
 
     pub(crate) fn resume(&self) {
@@ -170,7 +177,8 @@ impl Control {
         match patience {
             None => self.changed.wait_while(&mut wishes, |wishes| !done(wishes)),
             Some(patience) => {
-                self.changed.wait_while_for(&mut wishes, |wishes| !done(wishes), patience);
+                self.changed
+                    .wait_while_for(&mut wishes, |wishes| !done(wishes), patience);
             }
         }
     }
@@ -184,7 +192,9 @@ impl Control {
         } else if wishes.pause {
             Order::Pause
         } else {
-            Order::Turn { resume: std::mem::take(&mut wishes.resume) }
+            Order::Turn {
+                resume: std::mem::take(&mut wishes.resume),
+            }
         }
     }
 
@@ -232,10 +242,13 @@ fn drive(mut query: Query, control: &Control, clock: &dyn Clock) {
                     query.resume();
                 }
                 // What panics here is a defect of the driver; the query keeps its last commit and shows why.
-                let next = catch_unwind(AssertUnwindSafe(|| query.turn(&control.abandon))).unwrap_or_else(|_| {
-                    query.fail(&Error::Bug("the query's driver panicked; the log has the details".to_owned()));
-                    Next::OnWake
-                });
+                let next =
+                    catch_unwind(AssertUnwindSafe(|| query.turn(&control.abandon))).unwrap_or_else(|_| {
+                        query.fail(&Error::Bug(
+                            "the query's driver panicked; the log has the details".to_owned(),
+                        ));
+                        Next::OnWake
+                    });
                 match next {
                     Next::Again => {}
                     Next::At(time_us) => control.rest(clock.until(time_us)),

@@ -105,7 +105,15 @@ impl BatchRecord {
         context: EpochContext,
     ) -> Self {
         let (query_id, run_id) = (ids.0.to_owned(), ids.1.to_owned());
-        Self { version: VERSION, query_id, run_id, cut, reached, ranges, context }
+        Self {
+            version: VERSION,
+            query_id,
+            run_id,
+            cut,
+            reached,
+            ranges,
+            context,
+        }
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
@@ -164,7 +172,10 @@ fn decode<R: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<R> {
     let unreadable = |reason: String| Error::Bug(format!("a {what} cannot be read: {reason}"));
     let head: Head = serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))?;
     if head.version != VERSION {
-        return Err(unreadable(format!("it has version {}, this program knows {VERSION}", head.version)));
+        return Err(unreadable(format!(
+            "it has version {}, this program knows {VERSION}",
+            head.version
+        )));
     }
     serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))
 }
@@ -174,17 +185,32 @@ mod tests {
     use super::*;
 
     fn record() -> BatchRecord {
-        let log = |cut, entries| InputPosition::Log(LogPosition { cut: Cut(cut), entries });
+        let log = |cut, entries| {
+            InputPosition::Log(LogPosition {
+                cut: Cut(cut),
+                entries,
+            })
+        };
         let source = |row: u64| InputPosition::Source(Position(json!({ "row": row })));
         BatchRecord::new(
             ("q", "r"),
             Cut(8),
             true,
             vec![
-                InputRange { from: log(5, 2), to: log(8, 0) },
-                InputRange { from: source(3), to: source(9) },
+                InputRange {
+                    from: log(5, 2),
+                    to: log(8, 0),
+                },
+                InputRange {
+                    from: source(3),
+                    to: source(9),
+                },
             ],
-            EpochContext { epoch: Epoch(4), processing_time_us: -7, watermarks: vec![None, Some(11)] },
+            EpochContext {
+                epoch: Epoch(4),
+                processing_time_us: -7,
+                watermarks: vec![None, Some(11)],
+            },
         )
     }
 
@@ -192,7 +218,11 @@ mod tests {
     fn records_are_read_back_as_written() {
         let batch = record();
         assert_eq!(BatchRecord::decode(&batch.encode()).unwrap(), batch);
-        let commit = batch.committed(vec![None, Some(21)], Totals::default(), vec![InputTotals::default(); 2]);
+        let commit = batch.committed(
+            vec![None, Some(21)],
+            Totals::default(),
+            vec![InputTotals::default(); 2],
+        );
         assert_eq!(CommitRecord::decode(&commit.encode()).unwrap(), commit);
         assert_eq!(commit.positions[1].offset(), json!({ "row": 9 }));
     }

@@ -29,7 +29,9 @@ pub(crate) struct Committed {
 
 impl Committed {
     pub(crate) fn next_epoch(&self) -> Epoch {
-        self.context.as_ref().map_or(Epoch(0), |context| Epoch(context.epoch.0 + 1))
+        self.context
+            .as_ref()
+            .map_or(Epoch(0), |context| Epoch(context.epoch.0 + 1))
     }
 
     /// The watermarks of the last committed epoch.
@@ -87,7 +89,10 @@ pub(crate) fn recover(storage: &Storage, query: u64, inputs: &[QueryInput]) -> R
             inputs.len()
         )));
     }
-    let open = log.open_batch.map(|(_, bytes)| BatchRecord::decode(&bytes)).transpose()?;
+    let open = log
+        .open_batch
+        .map(|(_, bytes)| BatchRecord::decode(&bytes))
+        .transpose()?;
     let mut boundaries = Vec::new();
     let mut history = VecDeque::new();
     for (epoch, bytes) in storage.commits(query, 0)? {
@@ -97,14 +102,21 @@ pub(crate) fn recover(storage: &Storage, query: u64, inputs: &[QueryInput]) -> R
             boundaries.push(record.cut);
         }
     }
-    Ok(Recovered { query_id: query_id(storage, query)?, committed, open, boundaries, history })
+    Ok(Recovered {
+        query_id: query_id(storage, query)?,
+        committed,
+        open,
+        boundaries,
+        history,
+    })
 }
 
 /// Given at the first start, durable with the first batch record.
 fn query_id(storage: &Storage, query: u64) -> Result<String> {
     let notes = storage.notes(query);
     if let Some(id) = notes.get(QUERY_ID)? {
-        return String::from_utf8(id).map_err(|_| Error::Bug("the noted id of the query is not text".to_owned()));
+        return String::from_utf8(id)
+            .map_err(|_| Error::Bug("the noted id of the query is not text".to_owned()));
     }
     let id = Uuid::new_v4().to_string();
     notes.put(vec![(QUERY_ID.to_owned(), id.clone().into_bytes())])?;
@@ -126,12 +138,25 @@ pub(crate) fn checkpoint(
     for stored in storage.state(query)? {
         let stored = stored?;
         let node = plan.node_index(&stored.operator).ok_or_else(|| {
-            Error::Bug(format!("there is stored state of an operator {}, which the query does not have", stored.operator))
+            Error::Bug(format!(
+                "there is stored state of an operator {}, which the query does not have",
+                stored.operator
+            ))
         })?;
-        state.push((node, StateBatch { port: usize::from(stored.port), changes: stored.changes }));
+        state.push((
+            node,
+            StateBatch {
+                port: usize::from(stored.port),
+                changes: stored.changes,
+            },
+        ));
     }
     let watermarks = dataflow.node_watermarks(&context.watermarks);
-    Ok(Some(Checkpoint { context, watermarks, state }))
+    Ok(Some(Checkpoint {
+        context,
+        watermarks,
+        state,
+    }))
 }
 
 /// The cuts in a relation's log, as far as they are kept apart.
@@ -140,5 +165,9 @@ pub(crate) fn log_cuts(relation: &Relation) -> Result<BTreeSet<Cut>> {
     if from >= to {
         return Ok(BTreeSet::new());
     }
-    Ok(relation.changes(from, to)?.iter().map(|entry| entry.cut).collect())
+    Ok(relation
+        .changes(from, to)?
+        .iter()
+        .map(|entry| entry.cut)
+        .collect())
 }

@@ -6,8 +6,8 @@ use super::record::{BatchRecord, InputPosition};
 use super::step::{QueryInput, ReadFrom};
 use crate::dataflow::Dataflow;
 use crate::progress::{
-    Details, DurationMs, EventTimeProgress, InputDetails, Progress, SinkProgress, SourceProgress, StateOperatorProgress,
-    format_time, offsets_between,
+    Details, DurationMs, EventTimeProgress, InputDetails, Progress, SinkProgress, SourceProgress,
+    StateOperatorProgress, format_time, offsets_between,
 };
 use crate::runtime::{EpochOutput, InputMetrics, OperatorReport};
 
@@ -71,14 +71,22 @@ pub(crate) fn progress(facts: &Facts<'_>) -> Progress {
             watermark: details.watermark_us.map(format_time),
         },
         state_operators,
-        sources: (0..facts.inputs.len()).map(|input| source(facts, input, &details)).collect(),
-        sink: SinkProgress { description: facts.sink.to_owned(), num_output_rows: facts.output_rows },
+        sources: (0..facts.inputs.len())
+            .map(|input| source(facts, input, &details))
+            .collect(),
+        sink: SinkProgress {
+            description: facts.sink.to_owned(),
+            num_output_rows: facts.output_rows,
+        },
         details,
     }
 }
 
 fn is_stateful(dataflow: &Dataflow, name: &str) -> bool {
-    dataflow.nodes.iter().any(|node| node.name == name && node.properties.state_bound.is_some())
+    dataflow
+        .nodes
+        .iter()
+        .any(|node| node.name == name && node.properties.state_bound.is_some())
 }
 
 fn rate(rows: u64, micros: Option<u64>) -> f64 {
@@ -111,18 +119,32 @@ fn details(facts: &Facts<'_>) -> Details {
         all.add(metrics);
     }
     let operators = facts.output.operators.iter().map(|(_, report)| &report.metrics);
-    let average = (all.count > 0).then(|| i64::try_from(all.sum.div_euclid(i128::from(all.count))).unwrap_or(i64::MAX));
-    let inputs = facts.inputs.iter().enumerate().map(|(index, input)| input_details(facts, index, input)).collect();
+    let average =
+        (all.count > 0).then(|| i64::try_from(all.sum.div_euclid(i128::from(all.count))).unwrap_or(i64::MAX));
+    let inputs = facts
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(index, input)| input_details(facts, index, input))
+        .collect();
     let scheduled = facts.fired_us.saturating_sub(facts.scheduled_us);
     Details {
         timestamp_us: facts.fired_us,
         cut: facts.record.cut.0,
         scheduling_delay_ms: millis(u64::try_from(scheduled).unwrap_or(0)),
-        watermark_us: facts.dataflow.node_watermarks(&facts.record.context.watermarks).last().copied().flatten(),
+        watermark_us: facts
+            .dataflow
+            .node_watermarks(&facts.record.context.watermarks)
+            .last()
+            .copied()
+            .flatten(),
         max_event_time_us: all.max,
         min_event_time_us: all.min,
         avg_event_time_us: average,
-        late_rows: operators.clone().map(|metrics| metrics.rows_dropped_by_watermark).sum(),
+        late_rows: operators
+            .clone()
+            .map(|metrics| metrics.rows_dropped_by_watermark)
+            .sum(),
         null_event_time: operators.map(|metrics| metrics.null_event_time).sum(),
         bad_rows: facts.output.bad_rows.len() as u64,
         inputs,
@@ -148,10 +170,18 @@ fn input_details(facts: &Facts<'_>, index: usize, input: &QueryInput) -> InputDe
 }
 
 fn source(facts: &Facts<'_>, index: usize, details: &Details) -> SourceProgress {
-    let (input, range, own) = (&facts.inputs[index], &facts.record.ranges[index], &details.inputs[index]);
+    let (input, range, own) = (
+        &facts.inputs[index],
+        &facts.record.ranges[index],
+        &details.inputs[index],
+    );
     let behind = own.offsets_behind_latest.to_string();
     let mut metrics = Map::new();
-    for key in ["minOffsetsBehindLatest", "avgOffsetsBehindLatest", "maxOffsetsBehindLatest"] {
+    for key in [
+        "minOffsetsBehindLatest",
+        "avgOffsetsBehindLatest",
+        "maxOffsetsBehindLatest",
+    ] {
         metrics.insert(key.to_owned(), Value::String(behind.clone()));
     }
     let mut count = |key: &str, count: u64| metrics.insert(key.to_owned(), Value::String(count.to_string()));
@@ -203,7 +233,11 @@ pub(crate) fn latest(input: &QueryInput, to: &InputPosition, now_us: i64) -> (Va
         (ReadFrom::Relation(relation), InputPosition::Log(to)) => {
             let last = relation.last_cut();
             let start = to.cut.max(relation.summed_to());
-            let entries = if start < last { relation.changes(start, last).unwrap_or_default() } else { Vec::new() };
+            let entries = if start < last {
+                relation.changes(start, last).unwrap_or_default()
+            } else {
+                Vec::new()
+            };
             let behind = entries.iter().skip(to.entries).map(|entry| entry.rows).sum();
             (json!({ "cut": last.max(to.cut).0 }), Some(behind))
         }

@@ -77,7 +77,10 @@ pub(crate) fn plan(
     limit: Limit,
 ) -> Result<Step> {
     let mut budget = Budget { limit, used: 0 };
-    let mut step = Step { ranges: Vec::with_capacity(inputs.len()), reached: true };
+    let mut step = Step {
+        ranges: Vec::with_capacity(inputs.len()),
+        reached: true,
+    };
     for (input, position) in inputs.iter().zip(positions) {
         let (to, reached) = match (&input.from, position) {
             (ReadFrom::Relation(relation), InputPosition::Log(from)) => {
@@ -85,28 +88,41 @@ pub(crate) fn plan(
                 (InputPosition::Log(to), reached)
             }
             (ReadFrom::Source(source), InputPosition::Source(from)) => {
-                let end = timeline.position(input.object, target).unwrap_or_else(|| source.start());
+                let end = timeline
+                    .position(input.object, target)
+                    .unwrap_or_else(|| source.start());
                 let (to, reached) = advance_source(source.as_ref(), from, &end, &mut budget)?;
                 (InputPosition::Source(to), reached)
             }
-            (ReadFrom::Relation(_), InputPosition::Source(_)) | (ReadFrom::Source(_), InputPosition::Log(_)) => {
+            (ReadFrom::Relation(_), InputPosition::Source(_))
+            | (ReadFrom::Source(_), InputPosition::Log(_)) => {
                 return Err(mismatch(input));
             }
         };
         step.reached &= reached;
-        step.ranges.push(InputRange { from: position.clone(), to });
+        step.ranges.push(InputRange {
+            from: position.clone(),
+            to,
+        });
     }
     Ok(step)
 }
 
 fn mismatch(input: &QueryInput) -> Error {
-    Error::Bug(format!("the recorded position of {} is of another kind of object", input.name))
+    Error::Bug(format!(
+        "the recorded position of {} is of another kind of object",
+        input.name
+    ))
 }
 
 /// Where `changes` begins for a reader at `from`. What was summed beyond a reader's cut held no change for it, since logs
 /// are not summed past a reader; a reader that has not begun takes the sum.
 fn log_start(relation: &Relation, from: LogPosition) -> Cut {
-    if from.cut == Cut::ZERO { Cut::ZERO } else { from.cut.max(relation.summed_to()) }
+    if from.cut == Cut::ZERO {
+        Cut::ZERO
+    } else {
+        from.cut.max(relation.summed_to())
+    }
 }
 
 fn advance_log(
@@ -126,7 +142,13 @@ fn advance_log(
     let mut taken = from.entries;
     for entry in entries.iter().skip(from.entries) {
         if !budget.admits(entry.bytes) {
-            return Ok((LogPosition { cut: from.cut, entries: taken }, false));
+            return Ok((
+                LogPosition {
+                    cut: from.cut,
+                    entries: taken,
+                },
+                false,
+            ));
         }
         // An empty entry counts too, or a log of empty ones would be taken in whole.
         budget.used += entry.bytes.max(1);
@@ -147,9 +169,15 @@ fn advance_source(
     if budget.used > 0 && budget.left() == 0 {
         return Ok((from.clone(), false));
     }
-    let limit = Limit { bytes: budget.left().max(1), ..budget.limit };
+    let limit = Limit {
+        bytes: budget.left().max(1),
+        ..budget.limit
+    };
     let Some(to) = source.advance(from, Some(end), limit)? else {
-        let message = format!("{} does not show the input up to {end} that it has shown before", source.description());
+        let message = format!(
+            "{} does not show the input up to {end} that it has shown before",
+            source.description()
+        );
         return Err(Error::Source(SourceError::Unavailable(message)));
     };
     let slices = source.slices(from, &to, 1)?;
@@ -168,8 +196,16 @@ pub(crate) fn open(inputs: &[QueryInput], ranges: &[InputRange], workers: usize)
                 open_log(relation, input, *from, *to)
             }
             (ReadFrom::Source(source), InputPosition::Source(from), InputPosition::Source(to)) => {
-                let slices = if from == to { Vec::new() } else { source.slices(from, to, workers)? };
-                Ok(InputQueue::of_source(source.clone(), input.projection.clone(), slices))
+                let slices = if from == to {
+                    Vec::new()
+                } else {
+                    source.slices(from, to, workers)?
+                };
+                Ok(InputQueue::of_source(
+                    source.clone(),
+                    input.projection.clone(),
+                    slices,
+                ))
             }
             _ => Err(mismatch(input)),
         })
@@ -186,7 +222,11 @@ fn open_log(
     if from != to {
         let start = log_start(relation, from);
         // A range within one cut ends before some later entry, wherever the log ends now.
-        let end = if to.entries > 0 { relation.last_cut() } else { to.cut };
+        let end = if to.entries > 0 {
+            relation.last_cut()
+        } else {
+            to.cut
+        };
         if start < end {
             entries = relation.changes(start, end)?;
         }
@@ -213,7 +253,9 @@ pub(crate) fn moves(
         if moves.contains_key(&input.object) {
             continue;
         }
-        let from = timeline.position(input.object, latest).unwrap_or_else(|| source.start());
+        let from = timeline
+            .position(input.object, latest)
+            .unwrap_or_else(|| source.start());
         if let Some(to) = source.advance(&from, None, limit)? {
             moves.insert(input.object, to);
         }

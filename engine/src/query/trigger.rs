@@ -12,7 +12,10 @@ use millpond_storage::Cut;
 pub(crate) enum Timer {
     /// Whenever there is input.
     Free,
-    Ticking { interval_us: i64, phase: Phase },
+    Ticking {
+        interval_us: i64,
+        phase: Phase,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +43,14 @@ impl Timer {
             Trigger::Every(interval) => {
                 let interval_us = micros(interval);
                 let phase = if first {
-                    Phase::Firing(Tick { scheduled_us: now_us, ..Tick::default() })
+                    Phase::Firing(Tick {
+                        scheduled_us: now_us,
+                        ..Tick::default()
+                    })
                 } else {
-                    Phase::Waiting { next_us: next_multiple(now_us, interval_us) }
+                    Phase::Waiting {
+                        next_us: next_multiple(now_us, interval_us),
+                    }
                 };
                 Timer::Ticking { interval_us, phase }
             }
@@ -57,15 +65,25 @@ impl Timer {
             if now_us < next_us {
                 return Err(next_us);
             }
-            *phase = Phase::Firing(Tick { scheduled_us: next_us, ..Tick::default() });
+            *phase = Phase::Firing(Tick {
+                scheduled_us: next_us,
+                ..Tick::default()
+            });
         }
         Ok(())
     }
 
     pub(crate) fn tick(&mut self) -> Option<&mut Tick> {
         match self {
-            Timer::Ticking { phase: Phase::Firing(tick), .. } => Some(tick),
-            Timer::Ticking { phase: Phase::Waiting { .. }, .. } | Timer::Free => None,
+            Timer::Ticking {
+                phase: Phase::Firing(tick),
+                ..
+            } => Some(tick),
+            Timer::Ticking {
+                phase: Phase::Waiting { .. },
+                ..
+            }
+            | Timer::Free => None,
         }
     }
 
@@ -88,7 +106,10 @@ fn micros(interval: Duration) -> i64 {
 
 /// The first multiple of `interval_us` after `now_us`.
 fn next_multiple(now_us: i64, interval_us: i64) -> i64 {
-    now_us.div_euclid(interval_us).saturating_add(1).saturating_mul(interval_us)
+    now_us
+        .div_euclid(interval_us)
+        .saturating_add(1)
+        .saturating_mul(interval_us)
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ pub(crate) fn next(inputs: &[Input], event_times: &[Option<i64>], last: &[Option
         .zip(last)
         .map(|((input, event_time), last)| {
             let delay_us = input.event_time.as_ref().map(|event_time| event_time.delay_us);
-            let reached = delay_us.zip(*event_time).map(|(delay, event_time)| event_time.saturating_sub(delay));
+            let reached = delay_us
+                .zip(*event_time)
+                .map(|(delay, event_time)| event_time.saturating_sub(delay));
             reached.max(*last)
         })
         .collect()
@@ -27,11 +29,17 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
             OperatorSpec::Map(_)
             | OperatorSpec::WindowAssign(_)
             | OperatorSpec::Unnest(_)
-            | OperatorSpec::Union,
+            | OperatorSpec::Union(_),
         )
         | NodeKind::Input(_) => false,
     };
-    dataflow.nodes.iter().enumerate().filter(|(_, node)| consumes(&node.kind)).map(|(index, _)| index).collect()
+    dataflow
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| consumes(&node.kind))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 /// Going from watermarks `last` to `next` can change the result without any input.
@@ -64,7 +72,11 @@ mod tests {
             name: "in".to_owned(),
             projection: Vec::new(),
             schema: Arc::new(Schema::empty()),
-            event_time: delay_us.map(|delay_us| EventTime { column: 0, delay_us, max_future_us: None }),
+            event_time: delay_us.map(|delay_us| EventTime {
+                column: 0,
+                delay_us,
+                max_future_us: None,
+            }),
             append_only: true,
         }
     }
@@ -76,8 +88,14 @@ mod tests {
         assert_eq!(first, [Some(90), None, None]);
         // After a change of the delay the old watermark stays until the new one passes it.
         let wider = [input(Some(50)), input(None), input(Some(0))];
-        assert_eq!(next(&wider, &[Some(100), None, Some(-3)], &first), [Some(90), None, Some(-3)]);
+        assert_eq!(
+            next(&wider, &[Some(100), None, Some(-3)], &first),
+            [Some(90), None, Some(-3)]
+        );
         assert_eq!(next(&wider, &[Some(150), None, None], &first)[0], Some(100));
-        assert_eq!(next(&inputs, &[Some(i64::MIN), None, None], &[None; 3])[0], Some(i64::MIN));
+        assert_eq!(
+            next(&inputs, &[Some(i64::MIN), None, None], &[None; 3])[0],
+            Some(i64::MIN)
+        );
     }
 }

@@ -55,6 +55,10 @@ impl InputQueue {
         self.pieces.lock().pop_front()
     }
 
+    fn is_empty(&self) -> bool {
+        self.pieces.lock().is_empty()
+    }
+
     /// Puts pieces back in front of the others.
     fn put_back(&self, pieces: Vec<ChangeBatch>) {
         let mut queue = self.pieces.lock();
@@ -68,7 +72,10 @@ impl InputQueue {
 #[derive(Default)]
 pub(super) struct InputReader {
     slice: Option<Box<dyn SliceReader>>,
+    entry: Option<EntryReader>,
 }
+
+type EntryReader = Box<dyn Iterator<Item = millpond_storage::Result<ChangeBatch>> + Send>;
 
 /// One piece of input.
 pub(super) struct InputBatch {
@@ -92,6 +99,13 @@ impl InputReader {
                 }
                 self.slice = None;
             }
+            if let Some(changes) = self.next_of_entry(queue)? {
+                return Ok(Some(InputBatch {
+                    changes,
+                    bytes: 0,
+                    bad_rows: Vec::new(),
+                }));
+            }
             match queue.take() {
                 None => return Ok(None),
                 Some(Piece::Slice(slice)) => {
@@ -99,17 +113,8 @@ impl InputReader {
                     self.slice = Some(source.open(&slice, &queue.projection)?);
                 }
                 Some(Piece::Entry(entry)) => {
-                    let mut pieces = Vec::new();
-                    for changes in entry.read()? {
-                        cut_small(&project(changes, &queue.projection)?, &mut pieces);
-                    }
-                    let rest = if pieces.len() > 1 {
-                        pieces.split_off(1)
-                    } else {
-                        Vec::new()
-                    };
-                    queue.put_back(rest);
-                    if let Some(changes) = pieces.pop() {
+                    self.entry = Some(entry.batches()?);
+                    if let Some(changes) = self.next_of_entry(queue)? {
                         return Ok(Some(InputBatch {
                             changes,
                             bytes: entry.bytes,
@@ -126,6 +131,32 @@ impl InputReader {
                 }
             }
         }
+    }
+}
+
+impl InputReader {
+    /// The next piece of the entry under way. What one batch has more goes back for whoever is free, and one batch more
+    /// if nobody else has anything to do.
+    fn next_of_entry(&mut self, queue: &InputQueue) -> Result<Option<ChangeBatch>> {
+        let Some(entry) = &mut self.entry else {
+            return Ok(None);
+        };
+        let mut pieces = Vec::new();
+        let wanted = if queue.is_empty() { 2 } else { 1 };
+        while pieces.len() < wanted {
+            let Some(changes) = entry.next().transpose()? else {
+                self.entry = None;
+                break;
+            };
+            cut_small(&project(changes, &queue.projection)?, &mut pieces);
+        }
+        let rest = if pieces.len() > 1 {
+            pieces.split_off(1)
+        } else {
+            Vec::new()
+        };
+        queue.put_back(rest);
+        Ok(pieces.pop())
     }
 }
 
