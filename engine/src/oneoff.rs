@@ -1,12 +1,30 @@
 //! One-off queries: a logical plan over relations at fixed points, run once by DataFusion.
+//!
+//! Windows, aggregates and integer arithmetic are the ones that streaming views use, so a view equals its own SELECT run
+//! over the same rows.
+
+mod arithmetic;
+mod relation;
+mod window;
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::Transformed;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
 use millpond_catalog::ObjectId;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::logical::RelationSource;
+use crate::oneoff::relation::RelationProvider;
+use crate::oneoff::window::WindowPlanner;
 
 /// The relations that a query reads, each at a fixed point.
 pub trait Readable: Send + Sync {
@@ -33,13 +51,65 @@ impl Default for OneoffOptions {
 }
 
 /// Plans the query and starts it. Dropping the stream cancels it.
+///
+/// Errors are DataFusion's, as the stream's own are; `expression::sqlstate` knows their SQLSTATE.
 pub async fn execute(
     plan: LogicalPlan,
-    _relations: Arc<dyn Readable>,
-    _options: &OneoffOptions,
-) -> Result<SendableRecordBatchStream> {
-    Err(Error::Unsupported {
-        message: format!("{} cannot be run", plan.display()),
-        hint: None,
-    })
+    relations: Arc<dyn Readable>,
+    options: &OneoffOptions,
+) -> DataFusionResult<SendableRecordBatchStream> {
+    let state = session(options)?;
+    let physical = physical(&state, plan, &relations).await?;
+    execute_stream(physical, state.task_ctx())
+}
+
+/// The physical plan that [`execute`] would run, as text for EXPLAIN.
+pub async fn explain(
+    plan: LogicalPlan,
+    relations: Arc<dyn Readable>,
+    options: &OneoffOptions,
+) -> DataFusionResult<String> {
+    let physical = physical(&session(options)?, plan, &relations).await?;
+    Ok(datafusion::physical_plan::displayable(physical.as_ref())
+        .indent(false)
+        .to_string())
+}
+
+fn session(options: &OneoffOptions) -> DataFusionResult<SessionState> {
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_limit(options.memory_bytes_max, 1.0)
+        .build_arc()?;
+    let config = SessionConfig::new().with_target_partitions(options.parallelism.max(1));
+    Ok(SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .build())
+}
+
+async fn physical(
+    state: &SessionState,
+    plan: LogicalPlan,
+    relations: &Arc<dyn Readable>,
+) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+    let plan = state.optimize(&resolve(plan, relations)?)?;
+    let plan = arithmetic::checked(plan)?;
+    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(WindowPlanner)]);
+    planner.create_physical_plan(&plan, state).await
+}
+
+/// Puts the rows of each relation in the place of its name.
+fn resolve(plan: LogicalPlan, relations: &Arc<dyn Readable>) -> DataFusionResult<LogicalPlan> {
+    let resolved = plan.transform_up_with_subqueries(|plan| {
+        let LogicalPlan::TableScan(mut scan) = plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let Some(source) = scan.source.downcast_ref::<RelationSource>() else {
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        };
+        let provider =
+            RelationProvider::new(source.object, Arc::clone(&source.schema), Arc::clone(relations));
+        scan.source = provider_as_source(Arc::new(provider));
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    })?;
+    Ok(resolved.data)
 }

@@ -16,7 +16,7 @@ mod group_table;
 mod map;
 mod union;
 mod unnest;
-mod window_assign;
+pub(crate) mod window_assign;
 
 use millpond_storage::ChangeBatch;
 

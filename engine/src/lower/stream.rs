@@ -7,8 +7,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, Volatility};
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::logical_expr::{Expr, Operator, Volatility};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
@@ -163,12 +163,17 @@ impl Stream {
 /// A physical expression over the columns of `schema`.
 pub(super) fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
     let context = PhysicalPlanningContext::default();
-    Ok(create_physical_expr(
-        expr,
-        schema,
-        &ExecutionProps::new(),
-        &context,
-    )?)
+    let expr = create_physical_expr(expr, schema, &ExecutionProps::new(), &context)?;
+    // Integers fail instead of wrapping around.
+    let checked = expr.transform_up(|expr| match expr.downcast_ref::<BinaryExpr>() {
+        Some(binary) if matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) => {
+            let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
+            let checked = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
+            Ok(Transformed::yes(Arc::new(checked) as _))
+        }
+        _ => Ok(Transformed::no(expr)),
+    })?;
+    Ok(checked.data)
 }
 
 /// The expression over a schema in which its columns stand `by` places further on.
