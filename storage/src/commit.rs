@@ -21,10 +21,12 @@ use crate::change::ChangeBatch;
 use crate::cut::Cut;
 use crate::error::{Error, Result};
 use crate::files::FileSet;
-use crate::layout::RelationId;
+use crate::layout::{self, RelationId};
 use crate::lock::DirectoryLock;
+use crate::meta::mark::CommitMark;
 use crate::meta::{Batch, Store};
 use crate::payload::Payload;
+use crate::record;
 use crate::relation::{Relation, Swap};
 use crate::state::StateSize;
 
@@ -44,9 +46,28 @@ pub(crate) struct Core {
     pub state_sizes: Mutex<HashMap<(u64, String), StateSize>>,
     /// Held exclusively while a group becomes visible.
     pub visible: RwLock<()>,
+    /// Number of the newest commit; only the leader counts on.
+    commits: AtomicU64,
+    mark: Option<CommitMark>,
     queue: Mutex<Queue>,
     poisoned: Mutex<Option<String>>,
     _lock: Option<DirectoryLock>,
+}
+
+/// What opening found out.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    pub next_sequence: u64,
+    pub next_object: u64,
+    pub commits: u64,
+    pub state_sizes: HashMap<(u64, String), StateSize>,
+}
+
+/// What stands for the data directory on disk; a disk of tests has none of it.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub lock: DirectoryLock,
+    pub mark: CommitMark,
 }
 
 /// One step of a transaction.
@@ -217,18 +238,19 @@ impl Core {
     pub(crate) fn new(
         store: Box<dyn Store>,
         files: Arc<FileSet>,
-        lock: Option<DirectoryLock>,
-        next_sequence: u64,
-        next_object: u64,
-        state_sizes: HashMap<(u64, String), StateSize>,
+        directory: Option<Directory>,
+        recovered: Recovered,
     ) -> Self {
+        let (lock, mark) = directory.map(|Directory { lock, mark }| (lock, mark)).unzip();
         Self {
             store,
             files,
-            sequence: next_sequence.into(),
-            next_object: next_object.into(),
-            state_sizes: Mutex::new(state_sizes),
+            sequence: recovered.next_sequence.into(),
+            next_object: recovered.next_object.into(),
+            state_sizes: Mutex::new(recovered.state_sizes),
             visible: RwLock::new(()),
+            commits: recovered.commits.into(),
+            mark,
             queue: Mutex::default(),
             poisoned: Mutex::new(None),
             _lock: lock,
@@ -237,6 +259,24 @@ impl Core {
 
     fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Applies a transaction's batch, with the number of the commit.
+    fn apply_numbered(&self, mut batch: Batch) -> Result<()> {
+        let number = self.commits.fetch_add(1, Ordering::Relaxed) + 1;
+        let key = layout::commit_number_key();
+        batch.put(key.clone(), record::seal(&key, &number.to_le_bytes()));
+        self.store.apply(batch)
+    }
+
+    /// Makes all that was applied durable.
+    fn sync(&self) -> Result<()> {
+        let number = self.commits.load(Ordering::Relaxed);
+        self.store.sync()?;
+        if let Some(mark) = &self.mark {
+            mark.write(number);
+        }
+        Ok(())
     }
 
     /// Refuses when an earlier write failed.

@@ -41,7 +41,7 @@ pub(crate) struct FaultyDisk(Arc<Mutex<State>>);
 
 impl FaultyDisk {
     pub(crate) fn open(&self) -> Result<Storage> {
-        Storage::assemble(Box::new(self.clone()), Box::new(self.clone()), None, false)
+        Storage::assemble(Box::new(self.clone()), Box::new(self.clone()))
     }
 
     /// The disk as it is found after a power loss.
@@ -192,8 +192,8 @@ impl Store for FaultyDisk {
 
     fn sync(&self) -> Result<()> {
         let mut state = self.write().map_err(|error| Error::sync("meta", error))?;
-        state.synced = state.current.clone();
-        state.unsynced.clear();
+        let unsynced = std::mem::take(&mut state.unsynced);
+        unsynced.iter().for_each(|batch| apply(&mut state.synced, batch));
         state.syncs += 1;
         Ok(())
     }

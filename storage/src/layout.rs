@@ -11,6 +11,8 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const LOCK_FILE: &str = "LOCK";
 /// Says that the meta store was set up, so that a lost meta store is told from a new directory.
 pub(crate) const FORMAT_FILE: &str = "FORMAT";
+/// Number of the newest commit, to notice a meta store that was set back.
+pub(crate) const MARK_FILE: &str = "MARK";
 /// The meta store.
 pub(crate) const META_FOLDER: &str = "meta";
 /// Change logs, a folder per relation.
@@ -18,6 +20,8 @@ pub(crate) const RELATIONS_FOLDER: &str = "relations";
 /// Operator state, a folder per query.
 pub(crate) const STATE_FOLDER: &str = "state";
 
+/// Sorts before all others, away from large values.
+const COMMIT_NUMBER: u8 = 0x01;
 const FORMAT: u8 = b'f';
 const NEXT_OBJECT: u8 = b'n';
 const OBJECT: u8 = b'o';
@@ -81,6 +85,10 @@ fn key(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
 
 pub(crate) fn format_key() -> Vec<u8> {
     key(FORMAT, &[b"ormat"])
+}
+
+pub(crate) fn commit_number_key() -> Vec<u8> {
+    key(COMMIT_NUMBER, &[])
 }
 
 pub(crate) fn next_object_key() -> Vec<u8> {
@@ -214,6 +222,7 @@ pub(crate) fn describe(key: &[u8]) -> String {
     };
     let last = || last_number(key).unwrap_or_default();
     let what = match key.first() {
+        Some(&COMMIT_NUMBER) => "number of the newest commit".to_string(),
         Some(&FORMAT) => "format version".to_string(),
         Some(&NEXT_OBJECT) => "next object id".to_string(),
         Some(&OBJECT) => format!("object {}", object()),

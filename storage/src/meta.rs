@@ -3,6 +3,7 @@
 //! What was applied is visible to `get` and `scan` at once and durable after the next `sync`. A crash keeps a prefix of
 //! the applied batches that holds at least all synced ones; no batch is kept in part.
 
+pub(crate) mod mark;
 pub(crate) mod sled;
 
 use std::fmt;

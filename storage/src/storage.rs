@@ -1,32 +1,26 @@
-//! Opening a data directory, and the face of the crate.
+//! The face of the crate: an open data directory.
 
-use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::datatypes::SchemaRef;
-use parking_lot::{Mutex, RwLockReadGuard};
+use parking_lot::RwLockReadGuard;
 
-use crate::commit::{self, Core, Operation, Relations, file_named_by};
+use crate::commit::{self, Core, Operation, Relations};
 use crate::error::{Error, Result};
-use crate::files::{self, FileSet, Files, LocalFiles};
 use crate::ipc;
-use crate::layout::{self, FORMAT_VERSION, RelationId};
-use crate::lock::DirectoryLock;
-use crate::meta::sled::SledStore;
-use crate::meta::{Batch, Store};
+use crate::layout::RelationId;
 use crate::notes::Notes;
 use crate::object_log::{self, ObjectRecord};
 use crate::query_log::{self, QueryLog, Records};
-use crate::record;
 use crate::relation::{Relation, RelationOptions};
-use crate::state::{StateReader, StateRecord, StateSize};
+use crate::state::{StateReader, StateSize};
 use crate::transaction::Transaction;
 
 #[cfg(test)]
 mod model;
+mod recovery;
 #[cfg(test)]
 mod tests;
 
@@ -48,57 +42,23 @@ impl Storage {
     /// Opens the directory, creating it if there is none, and recovers what was committed. A second opener is refused
     /// with the holder's pid.
     pub fn open(dir: &Path) -> Result<Storage> {
-        fs::create_dir_all(dir).map_err(|error| Error::io(dir, "create folder", error))?;
-        let lock = DirectoryLock::acquire(dir)?;
-        let known = check_format_file(dir)?;
-        let meta = dir.join(layout::META_FOLDER);
-        if known && !meta.join("db").exists() {
-            return Err(Error::corrupt(
-                format!("meta store {}", meta.display()),
-                "it is missing",
-            ));
-        }
-        let store = SledStore::open(&meta)?;
-        let storage = Self::assemble(Box::new(store), Box::new(LocalFiles::new(dir)), Some(lock), known)?;
-        if !known {
-            write_format_file(dir)?;
-        }
-        Ok(storage)
+        Ok(Self::of(recovery::open_directory(dir)?))
     }
 
-    /// `known`: the meta store was set up before, so an empty one has lost its content.
+    /// Storage on other disks, for tests.
+    #[cfg(test)]
     pub(crate) fn assemble(
-        store: Box<dyn Store>,
-        files: Box<dyn Files>,
-        lock: Option<DirectoryLock>,
-        known: bool,
+        store: Box<dyn crate::meta::Store>,
+        files: Box<dyn crate::files::Files>,
     ) -> Result<Storage> {
-        let names = files.list()?;
-        check_format_record(&*store, known || !names.is_empty())?;
-        // What is removed below must not come back into use by a meta store that a power loss sets back.
-        store.sync()?;
-        let next_object = next_object(&*store)?;
-        let inventory = Inventory::take(&*store)?;
-        let next_number = names
-            .iter()
-            .chain(&inventory.files)
-            .filter_map(|name| layout::file_number(name))
-            .max()
-            .map_or(0, |number| number + 1);
-        inventory.collect_garbage(&*files, &names);
-        let files = FileSet::new(files, next_number);
-        let core = Core::new(
-            store,
-            files,
-            lock,
-            inventory.next_sequence,
-            next_object,
-            inventory.state_sizes,
-        );
-        Ok(Self {
+        Ok(Self::of(recovery::recover(store, files, false, |_| Ok(None))?))
+    }
+
+    fn of(core: Core) -> Self {
+        Self {
             core: Arc::new(core),
-            open: Arc::new(Mutex::new(HashMap::new())),
-        })
+            open: Relations::default(),
+        }
     }
 
     /// The DDL log, ids ascending.
@@ -191,143 +151,5 @@ impl Storage {
     /// Why no more writes are taken, if so.
     pub fn failure(&self) -> Option<Error> {
         self.core.check().err()
-    }
-}
-
-/// True when the directory was set up before.
-fn check_format_file(dir: &Path) -> Result<bool> {
-    let path = dir.join(layout::FORMAT_FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::io(&path, "read", error)),
-    };
-    // A crash while it was written leaves it empty; the meta store has the version, too.
-    if text.trim().is_empty() {
-        return Ok(false);
-    }
-    let found = text
-        .strip_prefix("millpond ")
-        .and_then(|version| version.trim().parse().ok())
-        .ok_or_else(|| {
-            Error::corrupt(
-                format!("file {}", path.display()),
-                "it does not hold a format version",
-            )
-        })?;
-    check_version(found).map(|()| true)
-}
-
-fn write_format_file(dir: &Path) -> Result<()> {
-    let path = dir.join(layout::FORMAT_FILE);
-    fs::write(&path, format!("millpond {FORMAT_VERSION}\n"))
-        .map_err(|error| Error::io(&path, "write", error))?;
-    let file = fs::File::open(&path).map_err(|error| Error::io(&path, "open", error))?;
-    file.sync_all().map_err(|error| Error::sync(&path, error))?;
-    files::sync_directory(dir)
-}
-
-fn check_version(found: u32) -> Result<()> {
-    match found > FORMAT_VERSION {
-        true => Err(Error::NewerFormat {
-            found,
-            supported: FORMAT_VERSION,
-        }),
-        false => Ok(()),
-    }
-}
-
-/// Checks the format version, or writes it to a new meta store.
-fn check_format_record(store: &dyn Store, expected: bool) -> Result<()> {
-    let key = layout::format_key();
-    let Some(value) = store.get(&key)? else {
-        if expected || store.scan(&[]).next().is_some() {
-            let what = "it has lost its content, but the data directory is not new";
-            return Err(Error::corrupt("the meta store", what));
-        }
-        let mut batch = Batch::default();
-        batch.put(key.clone(), record::seal(&key, &FORMAT_VERSION.to_le_bytes()));
-        return store.apply(batch);
-    };
-    let version = record::open(&key, &value)?
-        .try_into()
-        .map_err(|_| Error::corrupt(layout::describe(&key), "it is not a version number"))?;
-    check_version(u32::from_le_bytes(version))
-}
-
-fn next_object(store: &dyn Store) -> Result<u64> {
-    let key = layout::next_object_key();
-    let Some(value) = store.get(&key)? else {
-        return Ok(1);
-    };
-    let id = record::open(&key, &value)?
-        .try_into()
-        .map_err(|_| Error::corrupt(layout::describe(&key), "it is not an object id"))?;
-    Ok(u64::from_le_bytes(id))
-}
-
-/// What the records of logs and states say in total.
-#[derive(Debug, Default)]
-struct Inventory {
-    files: HashSet<String>,
-    next_sequence: u64,
-    state_sizes: HashMap<(u64, String), StateSize>,
-    damaged: bool,
-}
-
-impl Inventory {
-    /// A damaged record does not keep other objects from working: it is reported when its own relation or query is opened.
-    fn take(store: &dyn Store) -> Result<Self> {
-        let mut inventory = Self::default();
-        for prefix in [layout::logs_prefix(), layout::states_prefix()] {
-            for pair in store.scan(&prefix) {
-                let (key, value) = pair?;
-                match file_named_by(&key, &value) {
-                    Ok(name) => inventory.files.extend(name),
-                    Err(error) => {
-                        tracing::error!(%error, "a record is damaged; unreferenced files are kept");
-                        inventory.damaged = true;
-                    }
-                }
-                inventory.note_key(&key, &value);
-            }
-        }
-        Ok(inventory)
-    }
-
-    fn note_key(&mut self, key: &[u8], value: &[u8]) {
-        if let Some(entry) = layout::parse_log_key(key) {
-            self.next_sequence = self.next_sequence.max(entry.sequence + 1);
-        }
-        let Some((query, operator, sequence)) = layout::parse_state_key(key) else {
-            return;
-        };
-        self.next_sequence = self.next_sequence.max(sequence + 1);
-        if let Ok(StateRecord { base, payload, .. }) = StateRecord::parse(key, value) {
-            let size = self.state_sizes.entry((query, operator)).or_default();
-            *(if base {
-                &mut size.base_bytes
-            } else {
-                &mut size.delta_bytes
-            }) += payload.bytes();
-        }
-    }
-
-    /// Removes files that no record names: of transactions that were not committed, and replaced ones.
-    fn collect_garbage(&self, files: &dyn Files, names: &[String]) {
-        if self.damaged {
-            return;
-        }
-        for name in names
-            .iter()
-            .filter(|name| !self.files.contains(*name) && layout::file_number(name).is_some())
-        {
-            match files.remove(name) {
-                Ok(()) => tracing::info!(file = name, "removed a file that no record names"),
-                Err(error) => {
-                    tracing::warn!(file = name, %error, "could not remove a file that no record names")
-                }
-            }
-        }
     }
 }

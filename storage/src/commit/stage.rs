@@ -41,8 +41,7 @@ pub(super) fn commit_group(core: &Core, transactions: Vec<Vec<Operation>>) -> Ve
         let outcome = match &failure {
             Some(failure) => Err(Error::clone(failure)),
             None => stage(core, operations).and_then(|(batch, effects)| {
-                core.store
-                    .apply(batch)
+                core.apply_numbered(batch)
                     .map(|()| effects)
                     .inspect_err(|error| failure = Some(error.clone()))
             }),
@@ -50,7 +49,7 @@ pub(super) fn commit_group(core: &Core, transactions: Vec<Vec<Operation>>) -> Ve
         outcomes.push(outcome);
     }
     if failure.is_none() && outcomes.iter().any(Result::is_ok) {
-        failure = core.store.sync().err();
+        failure = core.sync().err();
     }
     if let Some(error) = failure {
         core.poison(error.to_string());

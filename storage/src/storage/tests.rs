@@ -5,12 +5,15 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use std::fs;
+
 use super::*;
 use crate::change::ChangeBatch;
 use crate::cut::Cut;
 use crate::faulty::FaultyDisk;
 use crate::layout::Part;
 use crate::state::StoredState;
+use crate::{layout, record};
 
 const SIGNED: RelationOptions = RelationOptions { append_only: false };
 const APPEND_ONLY: RelationOptions = RelationOptions { append_only: true };
@@ -695,4 +698,45 @@ fn heavy_rows_come_in_bounded_batches() {
         .map(|batch| batch.unwrap().num_rows())
         .collect::<Vec<_>>();
     assert_eq!(sizes, [8192, 8192, 3617]);
+}
+
+#[test]
+fn a_damaged_meta_store_is_an_error_or_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let storage = Storage::open(dir.path()).unwrap();
+        let relation = storage.relation(rows_of(1), schema(), SIGNED).unwrap();
+        for cut in 1..=40 {
+            append(&storage, &relation, cut, insert(&[(cut as i64, "some text")])).unwrap();
+        }
+    }
+    let database = dir.path().join(layout::META_FOLDER).join("db");
+    let good = fs::read(&database).unwrap();
+    let open = || {
+        let storage = Storage::open(dir.path())?;
+        Ok(storage
+            .relation(rows_of(1), schema(), SIGNED)?
+            .snapshot()
+            .num_rows())
+    };
+    let mut refused = 0;
+    for (at, length) in (0..good.len() - 500)
+        .step_by(good.len() / 20)
+        .zip([1, 64, 500].repeat(10))
+    {
+        let mut bad = good.clone();
+        bad[at..at + length].iter_mut().for_each(|byte| *byte ^= 0xff);
+        fs::write(&database, &bad).unwrap();
+        match open() {
+            Ok(rows) => assert_eq!(rows, 40, "silent loss after damage at {at}"),
+            Err(Error::Corrupt { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 10, "{refused}");
+    // Cut short, as by a copy that did not finish.
+    fs::write(&database, &good[..good.len() / 2]).unwrap();
+    assert!(matches!(open(), Err(Error::Corrupt { .. })));
+    fs::write(&database, &good).unwrap();
+    assert_eq!(open().unwrap(), 40);
 }
