@@ -7,6 +7,7 @@
 //! Deliberately absent: execution, files, clocks, SQLSTATE codes.
 
 mod error;
+pub mod function;
 mod parser;
 pub mod plan;
 mod planner;
@@ -19,6 +20,7 @@ mod text;
 pub use error::{Error, ErrorKind, Result};
 pub use parser::parse;
 pub use plan::{Notice, Plan, PlanKind};
+pub use planner::options::{OptionDeclaration, RELATION_OPTIONS, VIEW_OPTIONS};
 pub use planner::{PlanContext, optimize, plan, plan_object};
 pub use relations::Relations;
 pub use settings::{SETTINGS, Setting, SettingType, Settings};

@@ -1,12 +1,142 @@
 //! Text to statements.
+//!
+//! The parser library does queries and expressions, through [`dialect::MillpondDialect`]. Statements of our own and the
+//! clauses around queries are parsed here, one file per idea, from the same tokens, so that every error has its place in
+//! the text. A small pass over the tokens ([`prepass`]) removes what the library cannot read inside calls.
+//!
+//! All of a text is parsed before any of it runs, as Postgres does.
+
+use std::sync::Arc;
+
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
-use crate::statement::ParsedStatement;
+use crate::statement::{ParsedStatement, Statement};
+use crate::text::SourceText;
+
+mod alter;
+mod create;
+mod create_relation;
+mod create_streaming_view;
+mod cursor;
+mod dialect;
+mod drop;
+mod explain;
+mod flush;
+mod insert;
+mod options;
+mod prepare;
+mod prepass;
+mod refuse;
+mod session;
+mod show;
+mod tokens;
+mod transaction;
+
+use dialect::MillpondDialect;
+use tokens::Tokens;
 
 /// Parses every statement of `text`; empty ones are left out.
 ///
 /// # Errors
 /// The first error in the text; then nothing of it was accepted.
-pub fn parse(_text: &str) -> Result<Vec<ParsedStatement>> {
-    Err(Error::unsupported("SQL is not supported yet"))
+pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
+    let text = Arc::new(SourceText::new(text));
+    split(&text)?
+        .into_iter()
+        .map(|tokens| {
+            let start = tokens
+                .first()
+                .and_then(|t| text.byte_offset(t.span.start))
+                .unwrap_or(0);
+            let end = tokens
+                .last()
+                .and_then(|t| text.byte_offset(t.span.end))
+                .unwrap_or(start);
+            let tokens = prepass::rewrite(tokens, &text)?;
+            let dialect = MillpondDialect::default();
+            let mut tokens = Tokens::new(&dialect, &text, tokens, end);
+            let statement = tokens.whole_statement()?;
+            Ok(ParsedStatement {
+                statement,
+                text_range: start..end,
+                text: text.clone(),
+            })
+        })
+        .collect()
+}
+
+/// The tokens of each statement, without blanks and comments around it.
+fn split(text: &SourceText) -> Result<Vec<Vec<TokenWithSpan>>> {
+    let dialect = MillpondDialect::default();
+    let tokens = Tokenizer::new(&dialect, text.as_str())
+        .tokenize_with_location()
+        .map_err(|error| {
+            Error::syntax(lower_first(&error.message)).or_position(text.position(error.location))
+        })?;
+    let is_blank = |t: &TokenWithSpan| matches!(t.token, Token::Whitespace(_) | Token::EOF);
+    Ok(tokens
+        .split(|t| t.token == Token::SemiColon)
+        .filter_map(|statement| {
+            let first = statement.iter().position(|t| !is_blank(t))?;
+            let last = statement.iter().rposition(|t| !is_blank(t))?;
+            Some(statement[first..=last].to_vec())
+        })
+        .collect())
+}
+
+pub(crate) fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    chars
+        .next()
+        .map(|c| c.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
+}
+
+impl Tokens<'_> {
+    fn whole_statement(&mut self) -> Result<Statement> {
+        let statement = self.statement()?;
+        self.expect_end()?;
+        Ok(statement)
+    }
+
+    /// The match from the first word to the file that knows the statement.
+    fn statement(&mut self) -> Result<Statement> {
+        if self.peek_token(&Token::LParen) {
+            return self.query_statement();
+        }
+        let Some(word) = self.peek_word() else {
+            return Err(self.unexpected("an SQL statement"));
+        };
+        match word.as_str() {
+            "SELECT" | "WITH" | "VALUES" | "TABLE" => self.query_statement(),
+            "CREATE" => self.create(),
+            "DROP" => self.drop(),
+            "ALTER" => self.alter(),
+            "PAUSE" | "SUSPEND" | "RESUME" | "STOP" | "TERMINATE" => self.short_alter(),
+            "INSERT" => self.insert(),
+            "EXPLAIN" => self.explain(),
+            "DESCRIBE" | "DESC" => self.describe(),
+            "SHOW" => self.show(),
+            "SET" => self.set(),
+            "RESET" => self.reset(),
+            "FLUSH" | "WAIT" => self.flush(),
+            "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE" => {
+                self.transaction()
+            }
+            "PREPARE" => self.prepare(),
+            "EXECUTE" => self.execute(),
+            "DEALLOCATE" => self.deallocate(),
+            "DECLARE" => self.declare(),
+            "FETCH" | "MOVE" => self.fetch(),
+            "CLOSE" => self.close(),
+            "DISCARD" => self.discard(),
+            "LISTEN" | "UNLISTEN" | "NOTIFY" => self.listen(),
+            _ => Err(self.refuse(&word)),
+        }
+    }
+
+    fn query_statement(&mut self) -> Result<Statement> {
+        Ok(Statement::Query(self.query()?))
+    }
 }

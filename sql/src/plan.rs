@@ -3,14 +3,14 @@
 //! Nothing is left to look up: objects are named by their ids, queries are logical plans over table sources, options
 //! are typed. What the catalog forbids was refused while planning. `Display` prints what EXPLAIN (PLAN) shows.
 
-use std::fmt;
-
 use datafusion::logical_expr::LogicalPlan;
 use millpond_catalog::{Column, Object, ObjectId, ObjectKind, ObjectName, SqlType};
 
 use crate::statement::{
     AlterAction, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
 };
+
+mod display;
 
 /// A planned statement and what to tell the client about it.
 #[derive(Debug, Clone)]
@@ -206,10 +206,4 @@ pub struct DeclareCursor {
     pub binary: bool,
     pub hold: bool,
     pub select: Select,
-}
-
-impl fmt::Display for Notice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
 }

@@ -1,14 +1,43 @@
-//! Statements to plans.
+//! Statements to plans: the match from a statement to the file that plans it.
+//!
+//! Planning is a function of the statement and the [`PlanContext`]: it reads no clock and asks nobody else, so that the
+//! text of an object gives the same object at every start of the server.
 
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::scalar::ScalarValue;
 use millpond_catalog::{Catalog, Object, ObjectId, SqlType};
 
-use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{AlterView, Notice, Plan, PlanKind};
 use crate::relations::Relations;
 use crate::settings::Settings;
-use crate::statement::ParsedStatement;
+use crate::statement::{AlterView as AlterViewStatement, Flush, ParsedStatement, Statement};
+use crate::text::SourceText;
+
+mod canonical;
+mod create_relation;
+mod create_streaming_view;
+mod cursor;
+mod drop;
+mod explain;
+mod expression;
+mod insert;
+mod literal;
+mod names;
+pub(crate) mod options;
+mod parameters;
+mod prepare;
+mod provider;
+mod query;
+mod rewrite;
+mod rules;
+mod select;
+mod set;
+mod show;
+mod translate;
+mod types;
+mod window;
+
+pub use rules::optimize;
 
 /// All that planning may look at besides the statement.
 #[derive(Clone, Copy)]
@@ -20,12 +49,51 @@ pub struct PlanContext<'a> {
     pub parameter_types: &'a [Option<SqlType>],
 }
 
+/// What a query is planned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Runs once.
+    Select,
+    /// Is kept up to date.
+    View,
+}
+
 /// Plans one statement.
 ///
 /// # Errors
 /// What the user has to mend.
-pub fn plan(_statement: &ParsedStatement, _context: &PlanContext<'_>) -> Result<Plan> {
-    Err(Error::unsupported("planning is not supported yet"))
+pub fn plan(parsed: &ParsedStatement, context: &PlanContext<'_>) -> Result<Plan> {
+    plan_statement(&parsed.statement, &parsed.text, context)
+}
+
+fn plan_statement(
+    statement: &Statement,
+    text: &std::sync::Arc<SourceText>,
+    context: &PlanContext<'_>,
+) -> Result<Plan> {
+    match statement {
+        Statement::CreateTable(create) => create_relation::plan_table(create, text, context),
+        Statement::CreateSource(create) => create_relation::plan_source(create, text, context),
+        Statement::CreateView(create) => create_streaming_view::plan(create, text, context),
+        Statement::Drop(drop) => drop::plan(drop, text, context),
+        Statement::AlterView(alter) => plan_alter(alter, text, context),
+        Statement::Insert(insert) => insert::plan(insert, text, context),
+        Statement::Query(query) => select::plan(query, text, context),
+        Statement::Explain(explain) => explain::plan(explain, text, context),
+        Statement::Show(show) => show::plan(show, text, context),
+        Statement::Set(set) => set::plan_set(set, text),
+        Statement::Reset(reset) => set::plan_reset(reset),
+        Statement::Flush(flush) => plan_flush(flush, text, context),
+        Statement::Transaction(transaction) => Ok(PlanKind::Transaction(transaction.clone()).into()),
+        Statement::Prepare(prepare) => prepare::plan_prepare(prepare, text, context),
+        Statement::Execute(execute) => prepare::plan_execute(execute, text, context),
+        Statement::Deallocate(target) => Ok(PlanKind::Deallocate(target.clone()).into()),
+        Statement::DeclareCursor(declare) => cursor::plan(declare, text, context),
+        Statement::Fetch(fetch) => Ok(PlanKind::Fetch(fetch.clone()).into()),
+        Statement::CloseCursor(target) => Ok(PlanKind::CloseCursor(target.clone()).into()),
+        Statement::Discard(target) => Ok(PlanKind::Discard(*target).into()),
+        Statement::Listen(listen) => Ok(PlanKind::Listen(listen.clone()).into()),
+    }
 }
 
 /// Plans the canonical text of an object again, at start-up: the object, and the query where it is a view. The catalog of
@@ -34,27 +102,85 @@ pub fn plan(_statement: &ParsedStatement, _context: &PlanContext<'_>) -> Result<
 /// # Errors
 /// As [`plan`]; a text that this version cannot plan any more.
 pub fn plan_object(
-    _create_sql: &str,
-    _id: ObjectId,
-    _context: &PlanContext<'_>,
+    create_sql: &str,
+    id: ObjectId,
+    context: &PlanContext<'_>,
 ) -> Result<(Object, Option<LogicalPlan>)> {
-    Err(Error::unsupported("planning is not supported yet"))
+    let broken = |what: &str| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("the stored text of object {id} {what}"),
+        )
+        .with_detail(create_sql)
+    };
+    let mut statements = crate::parser::parse(create_sql)?;
+    let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+        return Err(broken("is not one statement"));
+    };
+    match plan(&statement, context)?.kind {
+        PlanKind::CreateRelation(create) => Ok((create.object.with_id(id), None)),
+        PlanKind::CreateView(create) => Ok((create.object.with_id(id), Some(create.query))),
+        _ => Err(broken("creates nothing")),
+    }
 }
 
-/// Optimizes the query of a SELECT or INSERT for running once.
-///
-/// # Errors
-/// A query that no rule can bring into a form that runs.
-pub fn optimize(_query: LogicalPlan) -> Result<LogicalPlan> {
-    Err(Error::unsupported("planning is not supported yet"))
+fn plan_alter(alter: &AlterViewStatement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    match find_view(&alter.name, text, context) {
+        Ok(view) => Ok(PlanKind::AlterView(AlterView {
+            view,
+            action: alter.action,
+        })
+        .into()),
+        Err(error) if alter.if_exists && error.kind == ErrorKind::UndefinedTable => {
+            let notice = Notice {
+                message: format!("{}, skipping", error.message),
+                hint: None,
+            };
+            Ok(Plan {
+                notices: vec![notice],
+                ..PlanKind::Nothing {
+                    tag: "ALTER STREAMING VIEW",
+                }
+                .into()
+            })
+        }
+        Err(error) => Err(error),
+    }
 }
 
-impl Plan {
-    /// Puts values in the place of `$1`, `$2`, ...
-    ///
-    /// # Errors
-    /// Another number of values than parameters, a value that its parameter's type cannot hold.
-    pub fn bind(self, _values: &[ScalarValue]) -> Result<Plan> {
-        Err(Error::unsupported("planning is not supported yet"))
+fn plan_flush(flush: &Flush, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    Ok(match flush {
+        Flush::All => PlanKind::Flush(None),
+        Flush::View(name) => PlanKind::Flush(Some(find_view(name, text, context)?)),
+    }
+    .into())
+}
+
+/// The streaming view of this name.
+fn find_view(
+    name: &sqlparser::ast::ObjectName,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<ObjectId> {
+    let position = names::span_start(name).and_then(|start| text.position(start));
+    let object = names::lookup(name, context).map_err(|error| error.or_position(position))?;
+    match object.kind {
+        millpond_catalog::ObjectKind::View(_) => Ok(object.id),
+        _ => Err(Error::new(
+            ErrorKind::WrongObjectType,
+            format!("\"{}\" is not a streaming view", object.name.name),
+        )
+        .with_detail(format!("It is a {}.", object.kind_name()))
+        .or_position(position)),
+    }
+}
+
+impl From<PlanKind> for Plan {
+    fn from(kind: PlanKind) -> Self {
+        Self {
+            kind,
+            notices: Vec::new(),
+            parameters: Vec::new(),
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::suggest;
 mod check;
 mod list;
 
+pub(crate) use check::boolean;
 pub use list::SETTINGS;
 
 /// What a setting accepts.

@@ -3,13 +3,14 @@
 //! Queries and expressions are the parser library's own trees; everything that is ours has a type here. `Display` prints
 //! the canonical spelling, which parses back to an equal statement. Nobody looks at SQL text after this.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use sqlparser::ast;
 
 use crate::text::SourceText;
+
+mod display;
 
 /// One statement of the text that a client sent.
 #[derive(Debug, Clone)]
@@ -344,15 +345,4 @@ pub enum Listen {
     Listen(String),
     Unlisten(Target),
     Notify(String),
-}
-
-impl fmt::Display for DropKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DropKind::Table => "TABLE",
-            DropKind::Stream => "STREAM",
-            DropKind::Source => "SOURCE",
-            DropKind::View => "STREAMING VIEW",
-        })
-    }
 }

@@ -1,0 +1,25 @@
+//! SQL functions beyond the library's that need no catalog, in one list.
+//!
+//! Functions that ask the server something (`version()`, `current_setting`) come from it through
+//! [`crate::Relations`]; aggregates come from the engine.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+
+mod processing_time;
+mod timestamp_difference;
+mod window;
+
+pub use processing_time::ProcessingTime;
+pub use timestamp_difference::TimestampDifference;
+pub use window::Window;
+
+/// All of them. The order has no meaning.
+pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
+    vec![
+        Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
+        Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
+        Arc::new(ScalarUDF::new_from_impl(Window::default())),
+    ]
+}

@@ -1,0 +1,65 @@
+//! `ALTER STREAMING VIEW v PAUSE`, and the short forms `PAUSE v`, `RESUME v`, `STOP QUERY v`, `TERMINATE v`.
+
+use crate::error::{Error, Result};
+use crate::statement::{AlterAction, AlterView, Statement};
+
+use super::Tokens;
+
+impl Tokens<'_> {
+    pub fn alter(&mut self) -> Result<Statement> {
+        self.expect_word("ALTER")?;
+        let view = self.words(&["STREAMING", "VIEW"])
+            || self.words(&["MATERIALIZED", "VIEW"])
+            || self.words(&["STREAMING", "TABLE"])
+            || self.words(&["MATERIALIZED", "TABLE"])
+            || self.word("VIEW");
+        if !view {
+            let what = self.peek_word().unwrap_or_default();
+            return Err(self.here(
+                Error::unsupported(format!("ALTER {what} is not supported yet"))
+                    .with_hint("ALTER STREAMING VIEW v PAUSE and RESUME are supported."),
+            ));
+        }
+        let if_exists = self.words(&["IF", "EXISTS"]);
+        let name = self.object_name()?;
+        let action = if self.word("PAUSE") || self.word("SUSPEND") || self.word("STOP") {
+            AlterAction::Pause
+        } else if self.word("RESUME") {
+            AlterAction::Resume
+        } else {
+            let refused = ["AS", "SET", "RESET", "RENAME", "OWNER", "ALTER", "ADD", "DROP"];
+            return Err(match self.peek_word().filter(|w| refused.contains(&w.as_str())) {
+                Some(word) => self.here(
+                    Error::unsupported(format!("ALTER STREAMING VIEW .. {word} is not supported yet"))
+                        .with_hint("Use CREATE OR REPLACE STREAMING VIEW."),
+                ),
+                None => self.unexpected("PAUSE or RESUME"),
+            });
+        };
+        Ok(Statement::AlterView(AlterView {
+            name,
+            if_exists,
+            action,
+        }))
+    }
+
+    pub fn short_alter(&mut self) -> Result<Statement> {
+        let action = match self.one_of(&["RESUME", "PAUSE", "SUSPEND", "STOP", "TERMINATE"]) {
+            Some("RESUME") => AlterAction::Resume,
+            _ => AlterAction::Pause,
+        };
+        // `PAUSE query` would be a view of that name; with another word behind it, it is a noise word.
+        let _ = self.words(&["STREAMING", "VIEW"])
+            || self.words(&["MATERIALIZED", "VIEW"])
+            || (["QUERY", "VIEW", "JOB"].iter().any(|w| self.peek_words(&[*w]))
+                && self.peek_nth_word(1).is_some()
+                && self.one_of(&["QUERY", "VIEW", "JOB"]).is_some());
+        let if_exists = self.words(&["IF", "EXISTS"]);
+        let name = self.object_name()?;
+        Ok(Statement::AlterView(AlterView {
+            name,
+            if_exists,
+            action,
+        }))
+    }
+}

@@ -1,0 +1,101 @@
+//! `CREATE`: which kind of object, and the kinds we do not have.
+
+use crate::error::{Error, Result};
+use crate::statement::Statement;
+
+use super::Tokens;
+
+/// Kinds that are refused, with what to do instead.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["VIEW"],
+        "Use CREATE STREAMING VIEW: its result is kept up to date and can be read by views and clients.",
+    ),
+    (
+        &["SINK"],
+        "Sinks come with a later version; clients read a streaming view with SELECT.",
+    ),
+    (&["SUBSCRIPTION"], ""),
+    (
+        &["CONNECTION"],
+        "Put the options into CREATE SOURCE .. WITH (..).",
+    ),
+    (&["SECRET"], ""),
+    (&["INDEX"], ""),
+    (&["UNIQUE", "INDEX"], ""),
+    (&["SCHEMA"], "Objects live in the schema \"public\"."),
+    (&["DATABASE"], "There is one database."),
+    (&["FUNCTION"], ""),
+    (&["PROCEDURE"], ""),
+    (&["AGGREGATE"], ""),
+    (&["TYPE"], ""),
+    (&["DOMAIN"], ""),
+    (&["SEQUENCE"], ""),
+    (&["TRIGGER"], ""),
+    (&["RULE"], ""),
+    (&["EXTENSION"], ""),
+    (&["ROLE"], ""),
+    (&["USER"], ""),
+    (&["POLICY"], ""),
+    (&["PUBLICATION"], ""),
+    (&["CAST"], ""),
+    (&["COLLATION"], ""),
+    (&["FLOW"], ""),
+    (
+        &["TEMP"],
+        "Create a table and drop it when it is no longer needed.",
+    ),
+    (
+        &["TEMPORARY"],
+        "Create a table and drop it when it is no longer needed.",
+    ),
+    (
+        &["LOCAL"],
+        "Create a table and drop it when it is no longer needed.",
+    ),
+    (
+        &["GLOBAL"],
+        "Create a table and drop it when it is no longer needed.",
+    ),
+    (&["UNLOGGED"], "Every table is durable."),
+    (&["RECURSIVE"], ""),
+];
+
+impl Tokens<'_> {
+    pub fn create(&mut self) -> Result<Statement> {
+        self.expect_word("CREATE")?;
+        let or_replace = self.words(&["OR", "REPLACE"]);
+        let view = [
+            &["STREAMING", "VIEW"],
+            &["MATERIALIZED", "VIEW"],
+            &["STREAMING", "TABLE"],
+            &["MATERIALIZED", "TABLE"],
+            &["LIVE", "VIEW"],
+        ];
+        if view.iter().any(|words| self.words(*words)) {
+            return self.create_streaming_view(or_replace);
+        }
+        if self.word("TABLE") {
+            return self.create_table(or_replace);
+        }
+        if self.word("STREAM") {
+            return self.create_stream(or_replace);
+        }
+        if self.word("SOURCE") || self.words(&["EXTERNAL", "STREAM"]) || self.words(&["EXTERNAL", "TABLE"]) {
+            return self.create_source(or_replace);
+        }
+        if let Some((words, hint)) = REFUSED.iter().find(|(words, _)| self.peek_words(words)) {
+            let error = Error::unsupported(format!("CREATE {} is not supported yet", words.join(" ")));
+            return Err(self.here(if hint.is_empty() {
+                error
+            } else {
+                error.with_hint(*hint)
+            }));
+        }
+        Err(self.unexpected("TABLE, STREAM, SOURCE or STREAMING VIEW"))
+    }
+
+    pub fn if_not_exists(&mut self) -> bool {
+        self.words(&["IF", "NOT", "EXISTS"])
+    }
+}

@@ -1,0 +1,291 @@
+//! The tokens of one statement: the library's parser, and the few ways we read from it.
+//!
+//! Words are compared by their text, because most of ours are no keywords of the library. A quoted word never matches.
+
+use std::ops::Range;
+
+use sqlparser::ast::{DataType, Expr, Ident, ObjectName, Query};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::SourceText;
+
+use super::dialect::MillpondDialect;
+
+/// Nesting of parentheses and subqueries that the parser follows.
+const DEPTH_MAX: usize = 64;
+
+pub struct Tokens<'a> {
+    pub(super) parser: Parser<'a>,
+    text: &'a SourceText,
+    /// Byte offset of the end of the statement.
+    end: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub fn new(
+        dialect: &'a MillpondDialect,
+        text: &'a SourceText,
+        tokens: Vec<TokenWithSpan>,
+        end: usize,
+    ) -> Self {
+        let parser = Parser::new(dialect)
+            .with_recursion_limit(DEPTH_MAX)
+            .with_tokens_with_locations(tokens);
+        Self { parser, text, end }
+    }
+
+    /// The next word in upper case, if the next token is an unquoted word.
+    pub fn peek_word(&self) -> Option<String> {
+        self.peek_nth_word(0)
+    }
+
+    pub fn peek_nth_word(&self, n: usize) -> Option<String> {
+        match &self.parser.peek_nth_token_ref(n).token {
+            Token::Word(Word {
+                value,
+                quote_style: None,
+                ..
+            }) => Some(value.to_ascii_uppercase()),
+            _ => None,
+        }
+    }
+
+    pub fn peek_words(&self, words: &[&str]) -> bool {
+        words
+            .iter()
+            .enumerate()
+            .all(|(n, word)| self.peek_nth_word(n).as_deref() == Some(*word))
+    }
+
+    /// Reads `words` if they come next.
+    pub fn words(&mut self, words: &[&str]) -> bool {
+        let found = self.peek_words(words);
+        if found {
+            words.iter().for_each(|_| self.parser.advance_token());
+        }
+        found
+    }
+
+    pub fn word(&mut self, word: &str) -> bool {
+        self.words(&[word])
+    }
+
+    pub fn one_of(&mut self, words: &[&'static str]) -> Option<&'static str> {
+        words.iter().find(|word| self.word(word)).copied()
+    }
+
+    pub fn expect_word(&mut self, word: &str) -> Result<()> {
+        if self.word(word) {
+            Ok(())
+        } else {
+            Err(self.unexpected(word))
+        }
+    }
+
+    pub fn expect_words(&mut self, words: &[&str]) -> Result<()> {
+        words.iter().try_for_each(|word| self.expect_word(word))
+    }
+
+    pub fn peek_token(&self, token: &Token) -> bool {
+        self.parser.peek_token_ref().token == *token
+    }
+
+    pub fn token(&mut self, token: &Token) -> bool {
+        self.parser.consume_token(token)
+    }
+
+    pub fn expect_token(&mut self, token: &Token) -> Result<()> {
+        if self.token(token) {
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("\"{token}\"")))
+        }
+    }
+
+    pub fn at_end(&self) -> bool {
+        self.peek_token(&Token::EOF)
+    }
+
+    pub fn expect_end(&self) -> Result<()> {
+        if self.at_end() {
+            Ok(())
+        } else {
+            Err(self.unexpected("the end of the statement"))
+        }
+    }
+
+    pub fn identifier(&mut self) -> Result<Ident> {
+        // The library would take a string for an identifier.
+        if let Token::Word(_) = self.parser.peek_token_ref().token {
+            self.library(|p| p.parse_identifier())
+        } else {
+            Err(self.unexpected("an identifier"))
+        }
+    }
+
+    /// An identifier as a name: folded to lower case unless quoted.
+    pub fn name(&mut self) -> Result<String> {
+        let ident = self.identifier()?;
+        Ok(if ident.quote_style.is_some() {
+            ident.value
+        } else {
+            ident.value.to_lowercase()
+        })
+    }
+
+    pub fn object_name(&mut self) -> Result<ObjectName> {
+        if let Token::Word(_) = self.parser.peek_token_ref().token {
+            self.library(|p| p.parse_object_name(false))
+        } else {
+            Err(self.unexpected("a name"))
+        }
+    }
+
+    pub fn string(&mut self) -> Result<String> {
+        match self.parser.peek_token_ref().token.clone() {
+            Token::SingleQuotedString(s) | Token::EscapedStringLiteral(s) => {
+                self.parser.advance_token();
+                Ok(s)
+            }
+            _ => Err(self.unexpected("a string")),
+        }
+    }
+
+    pub fn expr(&mut self) -> Result<Expr> {
+        self.library(|p| p.parse_expr())
+    }
+
+    pub fn data_type(&mut self) -> Result<DataType> {
+        self.library(|p| p.parse_data_type())
+    }
+
+    pub fn query(&mut self) -> Result<Box<Query>> {
+        self.library(|p| p.parse_query())
+    }
+
+    /// `( item, item, .. )`.
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.expect_token(&Token::LParen)?;
+        let items = self.comma_separated(&mut item)?;
+        self.expect_token(&Token::RParen)?;
+        Ok(items)
+    }
+
+    pub fn comma_separated<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.token(&Token::Comma) {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Calls the library and translates its errors.
+    pub fn library<T>(&mut self, parse: impl FnOnce(&mut Parser<'a>) -> Result<T, ParserError>) -> Result<T> {
+        parse(&mut self.parser).map_err(|error| self.translate(error))
+    }
+
+    /// Byte offset of the next token.
+    pub fn next_offset(&self) -> usize {
+        self.text
+            .byte_offset(self.parser.peek_token_ref().span.start)
+            .unwrap_or(self.end)
+    }
+
+    /// Bytes of the text from `start` to the end of the token read last.
+    pub fn range_from(&self, start: usize) -> Range<usize> {
+        let read = (0..self.parser.index()).rev().map(|i| self.parser.token_at(i));
+        let last = read
+            .into_iter()
+            .find(|t| !matches!(t.token, Token::Whitespace(_)));
+        start
+            ..last
+                .and_then(|t| self.text.byte_offset(t.span.end))
+                .unwrap_or(self.end)
+                .max(start)
+    }
+
+    /// Puts the position of the next token into an error.
+    pub fn here(&self, error: Error) -> Error {
+        error.or_position(Some(self.text.position_of_byte(self.next_offset())))
+    }
+
+    pub fn at(&self, error: Error, offset: usize) -> Error {
+        error.or_position(Some(self.text.position_of_byte(offset)))
+    }
+
+    /// The next token is not what the grammar asks for.
+    pub fn unexpected(&self, expected: &str) -> Error {
+        let found = self.parser.peek_token_ref();
+        let error = if found.token == Token::EOF {
+            Error::syntax("syntax error at end of input")
+        } else {
+            Error::syntax(format!("syntax error at or near \"{}\"", self.token_text(found)))
+        };
+        self.here(error.with_detail(format!("Expected {expected}.")))
+    }
+
+    /// A token as written.
+    fn token_text(&self, token: &TokenWithSpan) -> String {
+        let range = self
+            .text
+            .byte_offset(token.span.start)
+            .zip(self.text.byte_offset(token.span.end));
+        match range.and_then(|(start, end)| self.text.as_str().get(start..end)) {
+            Some(text) if !text.is_empty() => text.to_owned(),
+            _ => token.token.to_string(),
+        }
+    }
+
+    fn translate(&self, error: ParserError) -> Error {
+        let message = match error {
+            ParserError::RecursionLimitExceeded => {
+                return self.here(too_deep());
+            }
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+        };
+        let (message, location) = split_location(&message);
+        let position = match location {
+            Some(location) => self.text.position(location),
+            None => Some(self.text.position_of_byte(if message.ends_with("found: EOF") {
+                self.end
+            } else {
+                self.next_offset()
+            })),
+        };
+        let error = match message
+            .strip_prefix("Expected: ")
+            .and_then(|m| m.split_once(", found: "))
+        {
+            Some((expected, "EOF")) => {
+                Error::syntax("syntax error at end of input").with_detail(format!("Expected {expected}."))
+            }
+            Some((expected, found)) => Error::syntax(format!("syntax error at or near \"{found}\""))
+                .with_detail(format!("Expected {expected}.")),
+            None => Error::syntax(super::lower_first(
+                message.trim_start_matches("sql parser error: "),
+            )),
+        };
+        error.or_position(position)
+    }
+}
+
+pub fn too_deep() -> Error {
+    Error::new(ErrorKind::TooComplex, "statement is nested too deeply")
+        .with_hint("Write long chains of OR as IN (..), and deep subqueries as WITH queries.")
+}
+
+/// Takes the place off the end of a message of the library.
+fn split_location(message: &str) -> (&str, Option<Location>) {
+    let Some((message, place)) = message.rsplit_once(" at Line: ") else {
+        return (message, None);
+    };
+    let location = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Location::new(
+            line.trim().parse().ok()?,
+            column.trim().parse().ok()?,
+        ))
+    });
+    (message, location)
+}

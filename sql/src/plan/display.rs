@@ -1,0 +1,219 @@
+//! What EXPLAIN (PLAN) shows, and what the golden tests hold.
+
+use std::fmt::{Display, Formatter, Result};
+
+use datafusion::logical_expr::LogicalPlan;
+use millpond_catalog::{ObjectId, ObjectKind, Watermark};
+
+use super::*;
+
+impl Display for Notice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.kind.fmt(f)?;
+        for (i, parameter) in self.parameters.iter().enumerate() {
+            write!(f, "\nparameter ${}: {parameter}", i + 1)?;
+        }
+        self.notices
+            .iter()
+            .try_for_each(|notice| write!(f, "\nnotice: {notice}"))
+    }
+}
+
+struct Ids<'a>(&'a [ObjectId]);
+
+impl Display for Ids<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let ids: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        write!(f, "[{}]", ids.join(", "))
+    }
+}
+
+/// The tree of a query, two blanks in.
+struct Tree<'a>(&'a LogicalPlan);
+
+impl Display for Tree<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.0
+            .display_indent()
+            .to_string()
+            .lines()
+            .try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl Display for PlanKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            PlanKind::CreateRelation(create) => create.fmt(f),
+            PlanKind::CreateView(create) => create.fmt(f),
+            PlanKind::Drop(drop) => write!(f, "Drop {}", Ids(&drop.objects)),
+            PlanKind::AlterView(alter) => write!(f, "AlterView {} {:?}", alter.view, alter.action),
+            PlanKind::Insert(insert) => insert.fmt(f),
+            PlanKind::Select(select) => select.fmt(f),
+            PlanKind::Explain(explain) => match &explain.target {
+                ExplainTarget::Statement { plan, .. } => {
+                    write!(f, "Explain {:?}: {}", explain.stage, plan.kind)
+                }
+                ExplainTarget::View(view) => write!(f, "Explain {:?}: view {view}", explain.stage),
+            },
+            PlanKind::Rows(rows) => rows.fmt(f),
+            PlanKind::Set(set) => {
+                let value = set
+                    .value
+                    .as_deref()
+                    .map_or("default".to_owned(), |value| format!("{value:?}"));
+                write!(
+                    f,
+                    "Set{} {} = {value}",
+                    if set.local { " local" } else { "" },
+                    set.name
+                )
+            }
+            PlanKind::ResetAll => f.write_str("ResetAll"),
+            PlanKind::Flush(None) => f.write_str("Flush all"),
+            PlanKind::Flush(Some(view)) => write!(f, "Flush {view}"),
+            PlanKind::Transaction(transaction) => write!(f, "Transaction {transaction}"),
+            PlanKind::Prepare(prepare) => {
+                write!(f, "Prepare {}: {}", prepare.name, prepare.statement.statement)
+            }
+            PlanKind::Execute(execute) => {
+                let arguments: Vec<_> = execute.arguments.iter().map(ToString::to_string).collect();
+                write!(f, "Execute {} ({})", execute.name, arguments.join(", "))
+            }
+            PlanKind::Deallocate(target) => write!(f, "Deallocate {target}"),
+            PlanKind::DeclareCursor(declare) => {
+                write!(
+                    f,
+                    "DeclareCursor {}{}: ",
+                    declare.name,
+                    if declare.hold { " with hold" } else { "" }
+                )?;
+                declare.select.fmt(f)
+            }
+            PlanKind::Fetch(fetch) => write!(f, "Fetch: {fetch}"),
+            PlanKind::CloseCursor(target) => write!(f, "CloseCursor {target}"),
+            PlanKind::Discard(target) => write!(f, "Discard: {target}"),
+            PlanKind::Listen(listen) => write!(f, "Listen: {listen}"),
+            PlanKind::Nothing { tag } => write!(f, "Nothing ({tag})"),
+        }
+    }
+}
+
+fn replaces(replaces: Option<ObjectId>, f: &mut Formatter<'_>) -> Result {
+    replaces.map_or(Ok(()), |id| write!(f, " replacing {id}"))
+}
+
+impl Display for ObjectDraft {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} reads {}", self.name, Ids(&self.reads))?;
+        for column in &self.columns {
+            write!(
+                f,
+                "\n  {} {}{}",
+                column.name,
+                column.sql_type,
+                if column.nullable { "" } else { " not null" }
+            )?;
+            if let Some(default) = &column.default {
+                write!(f, " default {default}")?;
+            }
+        }
+        let watermark = match &self.kind {
+            ObjectKind::Table(table) => {
+                if table.append_only {
+                    f.write_str("\n  append only")?;
+                }
+                if !table.primary_key.is_empty() {
+                    write!(f, "\n  primary key {:?}", table.primary_key)?;
+                }
+                table.watermark.as_ref()
+            }
+            ObjectKind::Source(source) => {
+                write!(f, "\n  connector {}", source.connector)?;
+                source
+                    .options
+                    .iter()
+                    .try_for_each(|o| write!(f, "\n  option {} = {}", o.key, o.value))?;
+                source.watermark.as_ref()
+            }
+            ObjectKind::View(view) => {
+                write!(f, "\n  {:?}", view.options)?;
+                None
+            }
+        };
+        if let Some(Watermark {
+            column,
+            delay_us,
+            max_future_us,
+        }) = watermark
+        {
+            write!(
+                f,
+                "\n  watermark on column {column}, delay {delay_us} us, max future {max_future_us:?} us"
+            )?;
+        }
+        write!(f, "\n  {}", self.create_sql)
+    }
+}
+
+impl Display for CreateRelation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "CreateRelation {}", self.object)?;
+        replaces(self.replaces, f)
+    }
+}
+
+impl Display for CreateView {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "CreateView {}", self.object)?;
+        replaces(self.replaces, f)?;
+        Tree(&self.query).fmt(f)
+    }
+}
+
+impl Display for Insert {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(
+            f,
+            "Insert into {} reads {} not null {:?}",
+            self.table,
+            Ids(&self.reads),
+            self.not_null
+        )?;
+        if !self.max_length.is_empty() {
+            write!(f, " max length {:?}", self.max_length)?;
+        }
+        Tree(&self.query).fmt(f)
+    }
+}
+
+impl Display for Select {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "Select reads {}", Ids(&self.reads))?;
+        for column in &self.columns {
+            write!(f, "\n  {}: {}", column.name, column.sql_type)?;
+            if let Some((object, position)) = column.origin {
+                write!(f, " from {object}.{position}")?;
+            }
+        }
+        Tree(&self.query).fmt(f)
+    }
+}
+
+impl Display for Rows {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let names: Vec<_> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        write!(f, "Rows {}", names.join(" | "))?;
+        for row in &self.rows {
+            let cells: Vec<_> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+            write!(f, "\n  {}", cells.join(" | "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! The canonical text of an object, from what was resolved. SHOW CREATE prints it, and the server plans it again at start,
+//! so everything that makes the object stands in it.
+
+use std::fmt::Write;
+
+use millpond_catalog::{Column, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark};
+
+use super::{options, window};
+
+/// `CREATE TABLE`, `CREATE STREAM` or `CREATE SOURCE`.
+pub struct Relation<'a> {
+    pub kind: &'static str,
+    pub name: &'a ObjectName,
+    pub columns: &'a [Column],
+    pub primary_key: &'a [usize],
+    pub watermark: Option<&'a Watermark>,
+    pub append_only: bool,
+    pub options: Vec<(String, String)>,
+}
+
+pub fn relation(relation: &Relation<'_>) -> String {
+    let mut elements: Vec<String> = relation.columns.iter().map(column).collect();
+    let name_of = |position: usize| ObjectName::quote(&relation.columns[position].name);
+    if !relation.primary_key.is_empty() {
+        let names: Vec<_> = relation.primary_key.iter().map(|p| name_of(*p)).collect();
+        elements.push(format!("PRIMARY KEY ({})", names.join(", ")));
+    }
+    let mut options = relation.options.clone();
+    if let Some(watermark) = relation.watermark {
+        elements.push(watermark_clause(watermark, &name_of(watermark.column)));
+        if watermark.max_future_us != Some(Watermark::DEFAULT_MAX_FUTURE_US) {
+            let max_future = watermark
+                .max_future_us
+                .map_or_else(|| "none".to_owned(), window::show);
+            options.push(("max_future".to_owned(), max_future));
+        }
+    }
+    let mut sql = format!("CREATE {} {}", relation.kind, relation.name);
+    if !elements.is_empty() {
+        let _ = write!(sql, " ({})", elements.join(", "));
+    }
+    if relation.append_only {
+        sql.push_str(" APPEND ONLY");
+    }
+    sql.push_str(&with(&options));
+    sql
+}
+
+fn column(column: &Column) -> String {
+    let mut text = format!("{} {}", ObjectName::quote(&column.name), column.sql_type);
+    if !column.nullable {
+        text.push_str(" NOT NULL");
+    }
+    if let Some(default) = &column.default {
+        let _ = write!(text, " DEFAULT {default}");
+    }
+    text
+}
+
+fn watermark_clause(watermark: &Watermark, column: &str) -> String {
+    match watermark.delay_us {
+        0 => format!("WATERMARK FOR {column}"),
+        delay => format!(
+            "WATERMARK FOR {column} AS {column} - INTERVAL {}",
+            quote(&window::show(delay))
+        ),
+    }
+}
+
+/// The options of a source as pairs.
+pub fn pairs(connector: &str, options: &Options) -> Vec<(String, String)> {
+    let connector = [("connector".to_owned(), connector.to_owned())];
+    connector
+        .into_iter()
+        .chain(options.iter().map(|o| (o.key.clone(), o.value.clone())))
+        .collect()
+}
+
+/// `CREATE STREAMING VIEW`. The query is as the user wrote it.
+pub fn view(name: &ObjectName, columns: &[String], view_options: &ViewOptions, query: &str) -> String {
+    let mut sql = format!("CREATE STREAMING VIEW {name}");
+    if !columns.is_empty() {
+        let names: Vec<_> = columns.iter().map(|c| ObjectName::quote(c)).collect();
+        let _ = write!(sql, " ({})", names.join(", "));
+    }
+    // What differs from the default; the default of no_data_batches is a setting, so it is always said.
+    let mut pairs = Vec::new();
+    if view_options.output_mode != OutputMode::default() {
+        pairs.push((
+            "output_mode",
+            options::show_mode(view_options.output_mode).to_owned(),
+        ));
+    }
+    if let Trigger::Every(every) = view_options.trigger {
+        pairs.push(("trigger", options::show_duration(every)));
+    }
+    if view_options.fail_on_error {
+        pairs.push(("on_error", "fail".to_owned()));
+    }
+    if let Some(query_name) = &view_options.query_name {
+        pairs.push(("query_name", query_name.clone()));
+    }
+    if !view_options.no_data_epochs {
+        pairs.push(("no_data_batches", "false".to_owned()));
+    }
+    let pairs: Vec<_> = pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    sql.push_str(&with(&pairs));
+    let _ = write!(sql, " AS {query}");
+    sql
+}
+
+fn with(options: &[(String, String)]) -> String {
+    if options.is_empty() {
+        return String::new();
+    }
+    let pairs: Vec<_> = options
+        .iter()
+        .map(|(key, value)| format!("{} = {}", ObjectName::quote(key), quote(value)))
+        .collect();
+    format!(" WITH ({})", pairs.join(", "))
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

@@ -1,0 +1,165 @@
+//! CREATE STREAMING VIEW.
+//!
+//! A view is planned as in a session with default settings: its text must mean the same at every start of the server.
+
+use std::collections::HashSet;
+
+use arrow::datatypes::Schema;
+use datafusion::logical_expr::LogicalPlan;
+use millpond_catalog::{Column, ObjectKind, StreamingView};
+use sqlparser::tokenizer::Location;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{CreateView, ObjectDraft, Plan, PlanKind};
+use crate::settings::Settings;
+use crate::statement::CreateView as Statement;
+use crate::text::SourceText;
+
+use super::create_relation::{Place, place, position_of};
+use super::{PlanContext, Purpose, canonical, names, options, query, rules, translate};
+
+pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    let place = place(
+        &create.name,
+        create.or_replace,
+        create.if_not_exists,
+        "streaming view",
+        text,
+        context,
+    )?;
+    let (name, replaces) = match place {
+        Place::Taken(notice) => {
+            let kind = PlanKind::Nothing {
+                tag: "CREATE STREAMING VIEW",
+            };
+            return Ok(Plan {
+                notices: vec![notice],
+                ..kind.into()
+            });
+        }
+        Place::Free { name, replaces } => (name, replaces),
+    };
+    let no_data_epochs = context
+        .settings
+        .get("streaming_no_data_batches")
+        .is_ok_and(|value| value == "on");
+    let (view_options, mut notices) =
+        options::view_options(&create.options, &create.emit, no_data_epochs, text)?;
+
+    let settings = Settings::default();
+    let fixed = PlanContext {
+        settings: &settings,
+        parameter_types: &[],
+        ..*context
+    };
+    let planned = query::plan(&create.query, Purpose::View, text, &fixed)?;
+    notices.extend(planned.notices);
+    if !planned.parameters.is_empty() {
+        return Err(Error::new(
+            ErrorKind::UndefinedParameter,
+            "a streaming view cannot have parameters",
+        ));
+    }
+    if let Some(id) = replaces.filter(|id| planned.reads.contains(id)) {
+        let name = context
+            .catalog
+            .get(id)
+            .map(|o| o.name.to_string())
+            .unwrap_or_default();
+        return Err(
+            Error::invalid(format!("streaming view {name} cannot read itself"))
+                .or_position(position_of(&create.name, text)),
+        );
+    }
+    let columns = columns(create, &planned.columns, planned.plan.schema().as_arrow(), text)?;
+    let schema = Schema::new(
+        columns
+            .iter()
+            .map(|c| c.sql_type.field(&c.name, c.nullable))
+            .collect::<Vec<_>>(),
+    );
+    let query = optimized(planned.plan, &schema).map_err(|error| translate::translate(error, text))?;
+
+    let renamed: Vec<String> = create.columns.iter().map(names::fold).collect();
+    let written = &text.as_str()[create.query_range.clone()];
+    let create_sql = canonical::view(&name, &renamed, &view_options, written);
+    let view = StreamingView {
+        query: written.to_owned(),
+        options: view_options,
+        paused: false,
+    };
+    let object = ObjectDraft {
+        name,
+        columns,
+        kind: ObjectKind::View(view),
+        reads: planned.reads,
+        create_sql,
+    };
+    let kind = PlanKind::CreateView(CreateView {
+        object,
+        query,
+        replaces,
+    });
+    Ok(Plan {
+        kind,
+        notices,
+        parameters: Vec::new(),
+    })
+}
+
+/// The names come last, so that no rule takes the projection that gives them away.
+fn optimized(plan: LogicalPlan, schema: &Schema) -> datafusion::error::Result<LogicalPlan> {
+    let same = plan
+        .schema()
+        .fields()
+        .iter()
+        .zip(schema.fields())
+        .all(|(field, target)| field.name() == target.name() && field.data_type() == target.data_type());
+    let plan = if same {
+        plan
+    } else {
+        query::with_columns(plan, schema)?
+    };
+    rules::optimize_view(plan)
+}
+
+/// The columns of the view; `name (a, b)` renames the first ones.
+fn columns(
+    create: &Statement,
+    output: &[crate::plan::OutputColumn],
+    schema: &Schema,
+    text: &SourceText,
+) -> Result<Vec<Column>> {
+    if create.columns.len() > output.len() {
+        let extra = &create.columns[output.len()];
+        return Err(
+            Error::syntax("CREATE STREAMING VIEW specifies more column names than columns")
+                .or_position(text.position_of_span(extra.span)),
+        );
+    }
+    let mut seen = HashSet::new();
+    let mut columns = Vec::with_capacity(output.len());
+    for (i, column) in output.iter().enumerate() {
+        let renamed = create.columns.get(i);
+        let name = renamed.map_or_else(|| column.name.clone(), names::fold);
+        if !seen.insert(name.clone()) {
+            let start: Option<Location> = renamed.map(|ident| ident.span.start);
+            let position = start.and_then(|start| text.position(start));
+            let error = Error::new(
+                ErrorKind::DuplicateColumn,
+                format!("column \"{name}\" specified more than once"),
+            );
+            return Err(error
+                .with_hint("Give one of them another name with AS.")
+                .or_position(position));
+        }
+        let nullable = schema.field(i).is_nullable();
+        columns.push(Column {
+            name,
+            sql_type: column.sql_type.clone(),
+            nullable,
+            default: None,
+        });
+    }
+    Ok(columns)
+}

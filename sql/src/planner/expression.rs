@@ -1,0 +1,135 @@
+//! Operators whose meaning in Postgres depends on their types in a way the library does not know.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator, ScalarUDF, binary_expr};
+use datafusion::scalar::ScalarValue;
+use millpond_catalog::SqlType;
+use sqlparser::ast::BinaryOperator;
+
+use crate::function::TimestampDifference;
+
+use super::literal;
+
+/// Stands before the library's own planners.
+#[derive(Debug)]
+pub struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = expr;
+        let (left, right) = (narrow(left), narrow(right));
+        let (left, right) = type_literals(&op, left, right, schema);
+        let types = left.get_type(schema).ok().zip(right.get_type(schema).ok());
+        let planned = match (&op, types) {
+            (BinaryOperator::Minus, Some((l, r))) if is_timestamp(&l) && is_timestamp(&r) => {
+                Some(timestamp_difference(left.clone(), right.clone(), &l, &r))
+            }
+            (BinaryOperator::Minus, Some((DataType::Date32, DataType::Date32))) => {
+                let days = |e: Expr| Expr::Cast(Cast::new(Box::new(e), DataType::Int32));
+                Some(binary_expr(
+                    days(left.clone()),
+                    Operator::Minus,
+                    days(right.clone()),
+                ))
+            }
+            (BinaryOperator::Plus | BinaryOperator::Minus, Some((DataType::Date32, r))) if r.is_integer() => {
+                Some(shift_date(left.clone(), &op, right.clone()))
+            }
+            (BinaryOperator::Plus, Some((l, DataType::Date32))) if l.is_integer() => {
+                Some(shift_date(right.clone(), &op, left.clone()))
+            }
+            _ => None,
+        };
+        Ok(match planned {
+            Some(expr) => PlannerResult::Planned(expr),
+            None => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+        })
+    }
+}
+
+/// An integer literal is `integer` where it fits.
+fn narrow(expr: Expr) -> Expr {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), metadata) => match i32::try_from(value) {
+            Ok(value) => Expr::Literal(ScalarValue::Int32(Some(value)), metadata),
+            Err(_) => Expr::Literal(ScalarValue::Int64(Some(value)), metadata),
+        },
+        Expr::Literal(ScalarValue::UInt64(Some(value)), metadata) => {
+            Expr::Literal(ScalarValue::Decimal128(Some(i128::from(value)), 20, 0), metadata)
+        }
+        other => other,
+    }
+}
+
+/// A string literal takes the type of the other operand; beside a date or time it is an interval to add.
+fn type_literals(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    use BinaryOperator as Op;
+    let arithmetic = matches!(op, Op::Plus | Op::Minus | Op::Multiply | Op::Divide | Op::Modulo);
+    let comparison = matches!(
+        op,
+        Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::Spaceship
+    );
+    if !arithmetic && !comparison {
+        return (left, right);
+    }
+    let typed = |literal: Expr, other: &Expr| match other.get_type(schema) {
+        Ok(target) if arithmetic && target.is_temporal() => {
+            literal::cast_literal(literal, &SqlType::Interval.arrow())
+        }
+        Ok(target) if literal::takes_literal(&target) => literal::cast_literal(literal, &target),
+        _ => literal,
+    };
+    match (
+        literal::is_string_literal(&left),
+        literal::is_string_literal(&right),
+    ) {
+        (true, false) => (typed(left, &right), right),
+        (false, true) => {
+            let right = typed(right, &left);
+            (left, right)
+        }
+        _ => (left, right),
+    }
+}
+
+fn is_timestamp(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(_, _))
+}
+
+fn timestamp_difference(left: Expr, right: Expr, left_type: &DataType, right_type: &DataType) -> Expr {
+    let zoned = |t: &DataType| matches!(t, DataType::Timestamp(_, Some(_)));
+    let target = if zoned(left_type) || zoned(right_type) {
+        SqlType::TimestampTz.arrow()
+    } else {
+        SqlType::Timestamp.arrow()
+    };
+    let cast = |e: Expr, from: &DataType| {
+        if *from == target {
+            e
+        } else {
+            Expr::Cast(Cast::new(Box::new(e), target.clone()))
+        }
+    };
+    Expr::ScalarFunction(ScalarFunction::new_udf(
+        Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
+        vec![cast(left, left_type), cast(right, right_type)],
+    ))
+}
+
+/// Days are added as integers.
+fn shift_date(date: Expr, op: &BinaryOperator, days: Expr) -> Expr {
+    let int = |e: Expr| Expr::Cast(Cast::new(Box::new(e), DataType::Int32));
+    let operator = if *op == BinaryOperator::Minus {
+        Operator::Minus
+    } else {
+        Operator::Plus
+    };
+    let sum = binary_expr(int(date), operator, int(days));
+    Expr::Cast(Cast::new(Box::new(sum), DataType::Date32))
+}

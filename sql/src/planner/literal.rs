@@ -1,0 +1,377 @@
+//! Literals as Postgres reads them.
+//!
+//! A quoted literal has no type of its own: it takes that of its place. So a string literal compared with a typed
+//! expression is cast to that type here, before the library would compare texts; and a cast of a literal is carried out
+//! while planning, by Postgres' rules for text (`infinity`, zones, blanks around numbers), where a wrong text is an error
+//! of the statement and not of a row.
+
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use datafusion::common::metadata::FieldMetadata;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use millpond_catalog::SqlType;
+
+use crate::error::{Error, ErrorKind, Result};
+
+mod datetime;
+pub mod interval;
+
+/// Types string literals by their places and carries out casts of literals, everywhere in `plan`.
+///
+/// # Errors
+/// A text that is no value of its type.
+pub fn fold(plan: LogicalPlan, time_zone: &str) -> DataFusionResult<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        let schema = merge_schema(&node.inputs());
+        let folded = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let folded = expr.transform_up(|expr| fold_expr(type_literals(expr, &schema), time_zone))?;
+            Ok(folded.update_data(|expr| name.restore(expr)))
+        })?;
+        if folded.transformed {
+            Ok(Transformed::yes(folded.data.recompute_schema()?))
+        } else {
+            Ok(folded)
+        }
+    })
+    .map(|transformed| transformed.data)
+}
+
+/// Carries out casts of literals in one expression.
+pub fn fold_constant(expr: Expr, time_zone: &str) -> DataFusionResult<Expr> {
+    expr.transform_up(|expr| fold_expr(expr, time_zone))
+        .map(|transformed| transformed.data)
+}
+
+/// True for types that a string literal is not one of already.
+pub fn takes_literal(data_type: &DataType) -> bool {
+    !matches!(
+        data_type,
+        DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Null
+            | DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(_, _)
+            | DataType::Struct(_)
+            | DataType::Map(_, _)
+            | DataType::Dictionary(_, _)
+    )
+}
+
+pub fn is_string_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
+}
+
+/// A cast, which [`fold`] will carry out.
+pub fn cast_literal(expr: Expr, data_type: &DataType) -> Expr {
+    let microseconds = match data_type {
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        other => other.clone(),
+    };
+    Expr::Cast(Cast::new(Box::new(expr), microseconds))
+}
+
+/// String literals in BETWEEN and IN take the type of the expression on the left; a cast to an integer rounds.
+fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
+    let target = |expr: &Expr| expr.get_type(schema).ok().filter(takes_literal);
+    if let Expr::Cast(cast) = &expr
+        && cast.field.data_type().is_signed_integer()
+        && !is_round(&cast.expr)
+        && cast
+            .expr
+            .get_type(schema)
+            .is_ok_and(|t| t.is_floating() || t.is_decimal())
+    {
+        // The library cuts the fraction off.
+        let rounded = datafusion::functions::math::expr_fn::round(vec![cast.expr.as_ref().clone()]);
+        return Expr::Cast(Cast {
+            expr: Box::new(rounded),
+            field: cast.field.clone(),
+        });
+    }
+    let cast = |expr: Expr, target: &DataType| {
+        if is_string_literal(&expr) {
+            cast_literal(expr, target)
+        } else {
+            expr
+        }
+    };
+    match expr {
+        Expr::Between(Between {
+            expr,
+            negated,
+            low,
+            high,
+        }) => match target(&expr) {
+            Some(target) => Expr::Between(Between {
+                low: Box::new(cast(*low, &target)),
+                high: Box::new(cast(*high, &target)),
+                expr,
+                negated,
+            }),
+            None => Expr::Between(Between {
+                expr,
+                negated,
+                low,
+                high,
+            }),
+        },
+        Expr::InList(InList { expr, list, negated }) => match target(&expr) {
+            Some(target) => Expr::InList(InList {
+                list: list.into_iter().map(|e| cast(e, &target)).collect(),
+                expr,
+                negated,
+            }),
+            None => Expr::InList(InList { expr, list, negated }),
+        },
+        other => other,
+    }
+}
+
+fn is_round(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(function) if function.func.name() == "round")
+}
+
+fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>> {
+    let expr = match expr {
+        // BETWEEN and IN were given casts just now; their children were visited before.
+        Expr::Between(Between {
+            expr,
+            negated,
+            low,
+            high,
+        }) => Expr::Between(Between {
+            expr,
+            negated,
+            low: Box::new(fold_cast(*low, time_zone)?),
+            high: Box::new(fold_cast(*high, time_zone)?),
+        }),
+        Expr::InList(InList { expr, list, negated }) => Expr::InList(InList {
+            expr,
+            negated,
+            list: list
+                .into_iter()
+                .map(|e| fold_cast(e, time_zone))
+                .collect::<DataFusionResult<_>>()?,
+        }),
+        Expr::Literal(ScalarValue::UInt64(Some(value)), metadata) => {
+            Expr::Literal(ScalarValue::Decimal128(Some(i128::from(value)), 20, 0), metadata)
+        }
+        other => fold_cast(other, time_zone)?,
+    };
+    Ok(Transformed::yes(expr))
+}
+
+fn fold_cast(expr: Expr, time_zone: &str) -> DataFusionResult<Expr> {
+    let Expr::Cast(Cast { expr: inner, field }) = expr else {
+        return Ok(expr);
+    };
+    match *inner {
+        Expr::Literal(value, _) if !value.is_null() => {
+            let folded = cast_scalar(&value, &field, time_zone);
+            match folded.map_err(|error| DataFusionError::External(Box::new(error)))? {
+                Some(folded) => Ok(Expr::Literal(folded, metadata(&field))),
+                None => Ok(Expr::Cast(Cast {
+                    expr: Box::new(Expr::Literal(value, None)),
+                    field,
+                })),
+            }
+        }
+        inner => Ok(Expr::Cast(Cast {
+            expr: Box::new(inner),
+            field,
+        })),
+    }
+}
+
+/// The SQL type, where the Arrow type does not tell it.
+fn metadata(field: &FieldRef) -> Option<FieldMetadata> {
+    let plain = Field::new("", field.data_type().clone(), true);
+    (SqlType::of(field) != SqlType::of(&plain)).then(|| FieldMetadata::from(field.as_ref()))
+}
+
+/// A literal as a value of another type; `None` where only running can tell.
+///
+/// # Errors
+/// A text that is no value of the type.
+pub fn cast_scalar(value: &ScalarValue, field: &Field, time_zone: &str) -> Result<Option<ScalarValue>> {
+    let sql_type = SqlType::of(field);
+    if let ScalarValue::Utf8(Some(text))
+    | ScalarValue::LargeUtf8(Some(text))
+    | ScalarValue::Utf8View(Some(text)) = value
+    {
+        return cast_text(text, &sql_type, field.data_type(), time_zone);
+    }
+    match value.cast_to(field.data_type()) {
+        Ok(cast) if cast.is_null() => Err(out_of_range(&sql_type)),
+        Ok(cast) => Ok(Some(cast)),
+        Err(_) if value.data_type().is_numeric() && field.data_type().is_numeric() => {
+            Err(out_of_range(&sql_type))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn out_of_range(sql_type: &SqlType) -> Error {
+    match sql_type {
+        SqlType::Numeric(Some((precision, scale))) => {
+            Error::new(ErrorKind::NumericOutOfRange, "numeric field overflow").with_detail(format!(
+                "A field with precision {precision}, scale {scale} must round to an absolute value less than 10^{}.",
+                i16::from(*precision) - i16::from(*scale)
+            ))
+        }
+        other => Error::new(ErrorKind::NumericOutOfRange, format!("{other} out of range")),
+    }
+}
+
+fn invalid_text(sql_type: &SqlType, text: &str) -> Error {
+    let name = match sql_type {
+        SqlType::Numeric(_) => "numeric".to_owned(),
+        other => other.to_string(),
+    };
+    Error::new(
+        ErrorKind::InvalidTextRepresentation,
+        format!("invalid input syntax for type {name}: \"{text}\""),
+    )
+}
+
+fn cast_text(
+    text: &str,
+    sql_type: &SqlType,
+    data_type: &DataType,
+    time_zone: &str,
+) -> Result<Option<ScalarValue>> {
+    let trimmed = text.trim();
+    let value = match sql_type {
+        SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(text)?), None),
+        SqlType::TimestampTz => {
+            let us = datetime::timestamp_tz(text, time_zone)?;
+            ScalarValue::TimestampMicrosecond(Some(us), Some("UTC".into()))
+        }
+        SqlType::Date => ScalarValue::Date32(Some(datetime::date(text)?)),
+        SqlType::Time => ScalarValue::Time64Microsecond(Some(datetime::time(text)?)),
+        SqlType::Interval => ScalarValue::IntervalMonthDayNano(Some(datetime::interval(text)?)),
+        SqlType::Bool => match crate::settings::boolean(trimmed) {
+            Some(value) => ScalarValue::Boolean(Some(value)),
+            None => return Err(invalid_text(sql_type, text)),
+        },
+        SqlType::Uuid => ScalarValue::Utf8(Some(uuid(trimmed).ok_or_else(|| invalid_text(sql_type, text))?)),
+        SqlType::Bytea => ScalarValue::Binary(Some(bytea(text).ok_or_else(|| invalid_text(sql_type, text))?)),
+        SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
+            let number: i128 = trimmed.parse().map_err(|_| invalid_text(sql_type, text))?;
+            let overflow = || {
+                Error::new(
+                    ErrorKind::NumericOutOfRange,
+                    format!("value \"{trimmed}\" is out of range for type {sql_type}"),
+                )
+            };
+            match sql_type {
+                SqlType::Int2 => ScalarValue::Int16(Some(i16::try_from(number).map_err(|_| overflow())?)),
+                SqlType::Int4 => ScalarValue::Int32(Some(i32::try_from(number).map_err(|_| overflow())?)),
+                _ => ScalarValue::Int64(Some(i64::try_from(number).map_err(|_| overflow())?)),
+            }
+        }
+        SqlType::Float4 | SqlType::Float8 => {
+            let number: f64 = trimmed.parse().map_err(|_| invalid_text(sql_type, text))?;
+            if *sql_type == SqlType::Float4 {
+                ScalarValue::Float32(Some(trimmed.parse().map_err(|_| invalid_text(sql_type, text))?))
+            } else {
+                ScalarValue::Float64(Some(number))
+            }
+        }
+        SqlType::Numeric(_) => {
+            if trimmed.parse::<f64>().is_err() || trimmed.to_ascii_lowercase().contains(['n', 'i']) {
+                return Err(invalid_text(sql_type, text));
+            }
+            match ScalarValue::Utf8(Some(trimmed.to_owned())).cast_to(data_type) {
+                Ok(value) if !value.is_null() => value,
+                _ => return Err(out_of_range(sql_type)),
+            }
+        }
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Json | SqlType::Jsonb => {
+            match ScalarValue::Utf8(Some(text.to_owned())).cast_to(data_type) {
+                Ok(value) => value,
+                Err(_) => return Ok(None),
+            }
+        }
+        SqlType::System(system) if system.is_identifier() => {
+            ScalarValue::UInt32(Some(trimmed.parse().map_err(|_| invalid_text(sql_type, text))?))
+        }
+        SqlType::System(system) if system.arrow() == DataType::Utf8 => {
+            ScalarValue::Utf8(Some(text.to_owned()))
+        }
+        SqlType::Array(_) | SqlType::Struct(_) | SqlType::System(_) => return Ok(None),
+    };
+    // The library may ask for another unit than ours.
+    if value.data_type() == *data_type {
+        Ok(Some(value))
+    } else {
+        Ok(value.cast_to(data_type).ok())
+    }
+}
+
+/// Lower case with dashes, from any form that Postgres reads.
+fn uuid(text: &str) -> Option<String> {
+    let text = text
+        .strip_prefix('{')
+        .map_or(Some(text), |t| t.strip_suffix('}'))?;
+    let digits: String = text
+        .chars()
+        .filter(|c| *c != '-')
+        .collect::<String>()
+        .to_ascii_lowercase();
+    if digits.len() != 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let parts = [
+        &digits[0..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..32],
+    ];
+    Some(parts.join("-"))
+}
+
+/// `\x` and hexadecimal digits, or the escape format.
+fn bytea(text: &str) -> Option<Vec<u8>> {
+    if let Some(hex) = text.strip_prefix("\\x") {
+        let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+        if digits.len() % 2 != 0 {
+            return None;
+        }
+        let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        return digits
+            .chunks(2)
+            .map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?))
+            .collect();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        match (first, tail) {
+            (b'\\', [b'\\', tail @ ..]) => {
+                bytes.push(b'\\');
+                rest = tail;
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = tail;
+            }
+            (b'\\', _) => return None,
+            (other, tail) => {
+                bytes.push(*other);
+                rest = tail;
+            }
+        }
+    }
+    Some(bytes)
+}

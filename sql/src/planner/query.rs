@@ -1,0 +1,225 @@
+//! Queries: from the syntax tree to a typed logical plan, with what its columns are called and what it reads.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, TableReference};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::expr::Alias;
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan, Projection};
+use datafusion::sql::planner::{PlannerContext, SqlToRel};
+use millpond_catalog::{ObjectId, SqlType};
+use sqlparser::ast;
+
+use crate::error::Result;
+use crate::plan::{Notice, OutputColumn};
+use crate::text::SourceText;
+
+use super::provider::{Provider, config_options};
+use super::rewrite::{OutputNames, rewrite, rewrite_expr};
+use super::translate::translate;
+use super::{PlanContext, Purpose, literal, names, parameters, rules, window};
+
+/// A planned query.
+#[derive(Debug)]
+pub struct Query {
+    /// Analyzed, not optimized.
+    pub plan: LogicalPlan,
+    pub columns: Vec<OutputColumn>,
+    /// In ascending order.
+    pub reads: Vec<ObjectId>,
+    pub parameters: Vec<SqlType>,
+    pub notices: Vec<Notice>,
+}
+
+/// Plans a query for `purpose`.
+///
+/// # Errors
+/// What the user has to mend, with positions in `text`.
+pub fn plan(
+    query: &ast::Query,
+    purpose: Purpose,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Query> {
+    let mut query = query.clone();
+    let stream_is_noise = names::find(None, "stream", context).is_none();
+    let names = rewrite(&mut query, purpose, stream_is_noise)?;
+    let declared = parameters::declared(&query, context.parameter_types)?;
+    let windows = window::relations();
+    let provider = Provider::new(*context, purpose, Arc::clone(&windows));
+    let options = config_options(context.settings.time_zone());
+    let fields = declared
+        .iter()
+        .map(|t| t.as_ref().map(|t| Arc::new(t.field("", true))))
+        .collect();
+
+    let typed = || -> DataFusionResult<(LogicalPlan, Vec<SqlType>)> {
+        let mut planner_context = PlannerContext::new().with_prepare_param_data_types(fields);
+        let planner = SqlToRel::new(&provider);
+        let statement = ast::Statement::Query(Box::new(query));
+        let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
+        let plan = window::assign(plan, context.relations)?;
+        let (plan, parameters) = parameters::resolve(plan, &declared)?;
+        let plan = literal::fold(plan, context.settings.time_zone())?;
+        let plan = rules::analyze(plan, &options)?;
+        let plan = literal::fold(plan, context.settings.time_zone())?;
+        Ok((storable(plan)?, parameters))
+    };
+    let (plan, parameters) = typed().map_err(|error| translate(error, text))?;
+    let columns = columns(&plan, &names, context);
+    let reads = reads(&plan, context).map_err(|error| translate(error, text))?;
+    Ok(Query {
+        plan,
+        columns,
+        reads,
+        parameters,
+        notices: windows.take_notices(),
+    })
+}
+
+/// Plans a constant expression.
+///
+/// # Errors
+/// As [`plan`]; a reference to a column.
+pub fn plan_constant(expr: &ast::Expr, text: &SourceText, context: &PlanContext<'_>) -> Result<Expr> {
+    let mut expr = expr.clone();
+    rewrite_expr(&mut expr, Purpose::Select)?;
+    let provider = Provider::new(*context, Purpose::Select, window::relations());
+    let planner = SqlToRel::new(&provider);
+    planner
+        .sql_to_expr(expr, &DFSchema::empty(), &mut PlannerContext::new())
+        .and_then(|expr| literal::fold_constant(expr, context.settings.time_zone()))
+        .map_err(|error| translate(error, text))
+}
+
+/// Columns of types that no relation stores (other units of time, unsigned numbers, views of text) are cast to the one
+/// that stands for their SQL type.
+fn storable(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+    let target = |field: &Field| SqlType::of(field).arrow();
+    if plan
+        .schema()
+        .fields()
+        .iter()
+        .all(|field| *field.data_type() == target(field) || is_nested(field))
+    {
+        return Ok(plan);
+    }
+    let exprs = plan
+        .schema()
+        .iter()
+        .map(|(qualifier, field)| {
+            let column = Expr::Column((qualifier, field).into());
+            let target = target(field);
+            if *field.data_type() == target || is_nested(field) {
+                return column;
+            }
+            let cast = Expr::Cast(Cast::new(Box::new(column), target));
+            Expr::Alias(Alias::new(cast, qualifier.cloned(), field.name()))
+        })
+        .collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(
+        exprs,
+        Arc::new(plan),
+    )?))
+}
+
+/// Lists and structs keep the field names and nullability inside that they have.
+fn is_nested(field: &Field) -> bool {
+    field.data_type().is_nested()
+}
+
+fn columns(plan: &LogicalPlan, names: &OutputNames, context: &PlanContext<'_>) -> Vec<OutputColumn> {
+    let fields = plan.schema().fields();
+    fields
+        .iter()
+        .enumerate()
+        .map(|(i, field)| OutputColumn {
+            name: names.show(field.name()),
+            sql_type: SqlType::of(field),
+            origin: origin(plan, i, context),
+        })
+        .collect()
+}
+
+/// The object and position that an output column comes from unchanged.
+fn origin(plan: &LogicalPlan, column: usize, context: &PlanContext<'_>) -> Option<(ObjectId, usize)> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let mut expr = projection.expr.get(column)?;
+            while let Expr::Alias(alias) = expr {
+                expr = &alias.expr;
+            }
+            let Expr::Column(found) = expr else { return None };
+            let below = projection.input.schema().index_of_column(found).ok()?;
+            origin(&projection.input, below, context)
+        }
+        LogicalPlan::Filter(filter) => origin(&filter.input, column, context),
+        LogicalPlan::Sort(sort) => origin(&sort.input, column, context),
+        LogicalPlan::Limit(limit) => origin(&limit.input, column, context),
+        LogicalPlan::SubqueryAlias(alias) => origin(&alias.input, column, context),
+        LogicalPlan::Join(join) => {
+            let left = join.left.schema().fields().len();
+            if column < left {
+                origin(&join.left, column, context)
+            } else {
+                origin(&join.right, column - left, context)
+            }
+        }
+        LogicalPlan::TableScan(scan) => {
+            let position = scan
+                .projection
+                .as_ref()
+                .map_or(Some(column), |p| p.get(column).copied())?;
+            Some((object_of(&scan.table_name, context)?, position))
+        }
+        _ => None,
+    }
+}
+
+/// The object a scan of this name refers to; none for a system relation.
+fn object_of(reference: &TableReference, context: &PlanContext<'_>) -> Option<ObjectId> {
+    let (schema, name) = (reference.schema(), reference.table());
+    if schema.is_none() && context.relations.system_table("pg_catalog", name).is_some() {
+        return None;
+    }
+    names::find(schema, name, context).map(|object| object.id)
+}
+
+fn reads(plan: &LogicalPlan, context: &PlanContext<'_>) -> DataFusionResult<Vec<ObjectId>> {
+    let mut reads = BTreeSet::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            reads.extend(object_of(&scan.table_name, context));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(reads.into_iter().collect())
+}
+
+/// Gives the columns of `plan` new names, and new types where asked.
+pub fn with_columns(plan: LogicalPlan, target: &Schema) -> DataFusionResult<LogicalPlan> {
+    let exprs = plan
+        .schema()
+        .iter()
+        .zip(target.fields())
+        .map(|((qualifier, field), target)| {
+            let column = Expr::Column((qualifier, field).into());
+            let expr = if field.data_type() == target.data_type() {
+                column
+            } else {
+                Expr::Cast(Cast::new(Box::new(column), target.data_type().clone()))
+            };
+            match &expr {
+                Expr::Column(c) if c.name == *target.name() && c.relation.is_none() => expr,
+                _ => expr.alias(target.name()),
+            }
+        })
+        .collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(
+        exprs,
+        Arc::new(plan),
+    )?))
+}

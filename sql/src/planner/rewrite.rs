@@ -1,0 +1,123 @@
+//! Changes to the syntax tree of a query before the library plans it: Postgres' names and spellings that the library does
+//! not know, in the library's own terms.
+//!
+//! The order is part of the contract: windows first, because they give names; names of output columns next, because they
+//! follow from what was written; everything else after that.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut};
+
+use crate::error::{Error, Result};
+
+use super::Purpose;
+
+mod literals;
+mod output_names;
+mod postgres;
+mod tables;
+mod windows;
+
+pub use output_names::OutputNames;
+
+/// Rewrites `query` in place; the result says what its columns are called.
+///
+/// # Errors
+/// Constructs that the library would read as something else.
+pub fn rewrite(query: &mut Query, purpose: Purpose, stream_is_noise: bool) -> Result<OutputNames> {
+    let mut names = OutputNames::default();
+    windows::rewrite_query(query)?;
+    name_top(&mut query.body, &mut names);
+    let mut rewriter = Rewriter {
+        purpose,
+        stream_is_noise,
+        names,
+    };
+    match query.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(rewriter.names),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Rewrites an expression outside of a query: a default, an argument of EXECUTE.
+///
+/// # Errors
+/// As [`rewrite`].
+pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
+    let mut rewriter = Rewriter {
+        purpose,
+        stream_is_noise: false,
+        names: OutputNames::default(),
+    };
+    match expr.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The outermost SELECTs, whose duplicate names are shown and cannot be referred to.
+fn name_top(body: &mut SetExpr, names: &mut OutputNames) {
+    match body {
+        SetExpr::Select(select) => names.name_select(select, true),
+        SetExpr::Query(query) => name_top(&mut query.body, names),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_top(left, names);
+            name_top(right, names);
+        }
+        _ => {}
+    }
+}
+
+struct Rewriter {
+    purpose: Purpose,
+    /// `FROM STREAM t` means `FROM t`: there is no relation called `stream`.
+    stream_is_noise: bool,
+    names: OutputNames,
+}
+
+fn flow(result: Result<()>) -> ControlFlow<Error> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+impl VisitorMut for Rewriter {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let Err(error) = tables::rewrite_query(query) {
+            return ControlFlow::Break(error);
+        }
+        flow(windows::rewrite_query(query))
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        literals::narrow_values(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.names.name_select(select, false);
+        flow(tables::check_select(select))
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for item in &mut select.projection {
+            if let SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) = item {
+                literals::narrow(expr);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(tables::rewrite_factor(factor, self.stream_is_noise))
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        windows::rewrite_legacy(expr);
+        literals::narrow_operands(expr);
+        flow(postgres::rewrite_expr(expr, self.purpose))
+    }
+}

@@ -1,0 +1,220 @@
+//! Postgres' spellings of expressions: qualified functions and operators, casts to `reg*`, clocks.
+
+use sqlparser::ast::{
+    BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TimezoneInfo,
+    Value,
+};
+
+use crate::error::{Error, Result};
+use crate::planner::Purpose;
+use crate::planner::names::fold;
+
+pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
+    match expr {
+        Expr::Function(function) => {
+            strip_schema(&mut function.name);
+            if let Some(clock) = clock(function, purpose) {
+                *expr = clock;
+            }
+        }
+        Expr::Interval(interval) => {
+            if let Some(text) = interval_text(interval) {
+                let text = Expr::Value(Value::SingleQuotedString(text).into());
+                *expr = cast(
+                    text,
+                    DataType::Interval {
+                        fields: None,
+                        precision: None,
+                    },
+                );
+            }
+        }
+        Expr::Collate { expr: inner, .. } => {
+            let inner = std::mem::replace(inner.as_mut(), null());
+            *expr = inner;
+        }
+        Expr::BinaryOp { op, .. } => {
+            if let BinaryOperator::PGCustomBinaryOperator(parts) = op {
+                *op = custom_operator(parts)?;
+            }
+        }
+        Expr::Cast {
+            expr: inner,
+            data_type,
+            ..
+        } => {
+            if let Some(function) = registry_type(data_type) {
+                let inner = std::mem::replace(inner.as_mut(), null());
+                *expr = call(function, vec![inner]);
+            } else if let Some(length) = varchar_length(data_type) {
+                // An explicit cast cuts what is too long.
+                let text = cast(std::mem::replace(inner.as_mut(), null()), DataType::Text);
+                let length = Expr::Value(Value::Number(length.to_string(), false).into());
+                **inner = call("left", vec![text, length]);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn null() -> Expr {
+    Expr::Value(Value::Null.into())
+}
+
+/// A call of a function by its plain name.
+pub fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments
+        .into_iter()
+        .map(|a| FunctionArg::Unnamed(FunctionArgExpr::Expr(a)))
+        .collect();
+    Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// `pg_catalog.f` is `f`.
+fn strip_schema(name: &mut ObjectName) {
+    let schema = name.0.first().and_then(|part| part.as_ident()).map(fold);
+    if name.0.len() == 2 && matches!(schema.as_deref(), Some("pg_catalog" | "public")) {
+        name.0.remove(0);
+    }
+}
+
+/// What "now" is: in a one-off query the time of the statement, in a view the processing time of the epoch.
+fn clock(function: &Function, purpose: Purpose) -> Option<Expr> {
+    let name = match function.name.0.as_slice() {
+        [part] => fold(part.as_ident()?),
+        _ => return None,
+    };
+    let now = match purpose {
+        Purpose::View => "processing_time",
+        Purpose::Select => "now",
+    };
+    let data_type = match name.as_str() {
+        "now"
+        | "current_timestamp"
+        | "transaction_timestamp"
+        | "statement_timestamp"
+        | "clock_timestamp"
+        | "proctime" => DataType::Timestamp(None, TimezoneInfo::Tz),
+        "localtimestamp" => DataType::Timestamp(None, TimezoneInfo::None),
+        "current_date" | "today" => DataType::Date,
+        "localtime" | "current_time" => DataType::Time(None, TimezoneInfo::None),
+        _ => return None,
+    };
+    // `CAST(now() AS ..)` is visited only once: the visitor does not look into what it is given back.
+    Some(cast(call(now, Vec::new()), data_type))
+}
+
+pub fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
+/// The text of a constant interval, with its unit: the library reads fewer forms than Postgres.
+fn interval_text(interval: &Interval) -> Option<String> {
+    let Interval {
+        value,
+        leading_field,
+        leading_precision: None,
+        last_field: None,
+        ..
+    } = interval
+    else {
+        return None;
+    };
+    let Expr::Value(value) = value.as_ref() else {
+        return None;
+    };
+    let amount = match &value.value {
+        Value::SingleQuotedString(text) | Value::Number(text, _) => text,
+        _ => return None,
+    };
+    Some(match leading_field {
+        Some(unit) => format!("{amount} {}", unit.to_string().to_lowercase()),
+        None => amount.clone(),
+    })
+}
+
+fn varchar_length(data_type: &DataType) -> Option<u64> {
+    match data_type {
+        DataType::Varchar(length) | DataType::CharacterVarying(length) | DataType::CharVarying(length) => {
+            match length {
+                Some(CharacterLength::IntegerLength { length, .. }) => Some(*length),
+                _ => None,
+            }
+        }
+        DataType::Char(length) | DataType::Character(length) => match length {
+            Some(CharacterLength::IntegerLength { length, .. }) => Some(*length),
+            Some(CharacterLength::Max) => None,
+            None => Some(1),
+        },
+        _ => None,
+    }
+}
+
+fn custom_operator(parts: &[String]) -> Result<BinaryOperator> {
+    let symbol = parts.last().map(String::as_str).unwrap_or_default();
+    Ok(match symbol {
+        "~" => BinaryOperator::PGRegexMatch,
+        "~*" => BinaryOperator::PGRegexIMatch,
+        "!~" => BinaryOperator::PGRegexNotMatch,
+        "!~*" => BinaryOperator::PGRegexNotIMatch,
+        "~~" => BinaryOperator::PGLikeMatch,
+        "~~*" => BinaryOperator::PGILikeMatch,
+        "!~~" => BinaryOperator::PGNotLikeMatch,
+        "!~~*" => BinaryOperator::PGNotILikeMatch,
+        "=" => BinaryOperator::Eq,
+        "<>" | "!=" => BinaryOperator::NotEq,
+        "<" => BinaryOperator::Lt,
+        "<=" => BinaryOperator::LtEq,
+        ">" => BinaryOperator::Gt,
+        ">=" => BinaryOperator::GtEq,
+        "+" => BinaryOperator::Plus,
+        "-" => BinaryOperator::Minus,
+        "*" => BinaryOperator::Multiply,
+        "/" => BinaryOperator::Divide,
+        "%" => BinaryOperator::Modulo,
+        "||" => BinaryOperator::StringConcat,
+        other => return Err(Error::unsupported(format!("operator {other} is not supported"))),
+    })
+}
+
+/// The function that stands for a cast to a type whose text is looked up in the catalog.
+fn registry_type(data_type: &DataType) -> Option<&'static str> {
+    let name = match data_type {
+        DataType::Regclass => return Some("regclass"),
+        DataType::Custom(name, _) => name.0.last().and_then(|part| part.as_ident()).map(fold)?,
+        _ => return None,
+    };
+    [
+        "regclass",
+        "regtype",
+        "regproc",
+        "regprocedure",
+        "regnamespace",
+        "regrole",
+        "regoper",
+        "regoperator",
+    ]
+    .into_iter()
+    .find(|known| *known == name)
+}

@@ -1,0 +1,71 @@
+//! The rules that plans go through, in one place.
+//!
+//! A one-off query takes the library's own list. A view takes the shorter list below: each rule in it gives a plan whose
+//! result is the same at every moment of a changing input, never looks at statistics or clocks, and leaves no node that
+//! an incremental operator could not follow. Its order is that of the library, because later rules rely on earlier ones.
+
+use std::sync::Arc;
+
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::analyzer::Analyzer;
+use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion::optimizer::eliminate_filter::EliminateFilter;
+use datafusion::optimizer::eliminate_outer_join::EliminateOuterJoin;
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
+use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion::optimizer::{Optimizer, OptimizerContext, OptimizerRule};
+
+use crate::error::Result;
+use crate::text::SourceText;
+
+use super::provider::config_options;
+use super::translate::translate;
+
+/// Rules for queries that are kept up to date.
+fn view_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    vec![
+        Arc::new(SimplifyExpressions::new()),
+        // DISTINCT is a group without aggregates.
+        Arc::new(ReplaceDistinctWithAggregate::new()),
+        // Subqueries become joins, which have operators.
+        Arc::new(DecorrelatePredicateSubquery::new()),
+        Arc::new(ScalarSubqueryToJoin::new()),
+        Arc::new(ExtractEquijoinPredicate::new()),
+        Arc::new(EliminateFilter::new()),
+        Arc::new(EliminateCrossJoin::new()),
+        Arc::new(EliminateOuterJoin::new()),
+        // Filters run before rows are exchanged and windows assigned.
+        Arc::new(PushDownFilter::new()),
+        // Columns that nobody reads are not decoded.
+        Arc::new(OptimizeProjections::new()),
+    ]
+}
+
+/// Types every expression.
+pub fn analyze(plan: LogicalPlan, options: &ConfigOptions) -> DataFusionResult<LogicalPlan> {
+    Analyzer::new().execute_and_check(plan, options, |_, _| {})
+}
+
+/// Optimizes the query of a view.
+pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+    let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")))
+        .without_query_execution_start_time();
+    Optimizer::with_rules(view_rules()).optimize(plan, &context, |_, _| {})
+}
+
+/// Optimizes the query of a SELECT or INSERT for running once, by the library's own rules.
+///
+/// # Errors
+/// A query that no rule can bring into a form that runs.
+pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
+    let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")));
+    let optimized = Optimizer::new().optimize(query, &context, |_, _| {});
+    optimized.map_err(|error| translate(error, &SourceText::new("")))
+}

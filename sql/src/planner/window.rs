@@ -1,0 +1,331 @@
+//! Windows: from their spellings to a node that assigns rows to windows.
+//!
+//! Both the functions in FROM (`tumble`, `hop`) and the expression `window(..)` become a call of the placeholder
+//! [`Window`] in a projection or aggregate; [`assign`] then puts the node that the engine provides under it. So every
+//! spelling has one meaning, and GROUP BY sees two plain columns.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema};
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::prelude::get_field;
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments, TableFactor};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::function::Window;
+use crate::plan::Notice;
+use crate::suggest;
+
+use super::names::fold;
+
+mod assign;
+mod interval;
+
+pub use assign::assign;
+pub use interval::{microseconds, of_expr, show};
+
+const WINDOW_START: &str = "window_start";
+const WINDOW_END: &str = "window_end";
+
+/// Plans `tumble(..)` and `hop(..)` in FROM.
+#[derive(Debug, Default)]
+pub struct WindowRelations {
+    notices: Mutex<Vec<Notice>>,
+}
+
+impl WindowRelations {
+    /// Remarks made while planning.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The arguments of a window function, sorted.
+#[derive(Default)]
+struct Arguments {
+    relation: Option<ast::Expr>,
+    time: Option<ast::Expr>,
+    slide: Option<ast::Expr>,
+    size: Option<ast::Expr>,
+    offset: Option<ast::Expr>,
+}
+
+fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+impl RelationPlanner for WindowRelations {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> DataFusionResult<RelationPlanning> {
+        let original = |relation| Ok(RelationPlanning::Original(Box::new(relation)));
+        let function = match &relation {
+            TableFactor::Table {
+                name, args: Some(_), ..
+            } => match name.0.as_slice() {
+                [part] => part.as_ident().map(fold).unwrap_or_default(),
+                _ => return original(relation),
+            },
+            _ => return original(relation),
+        };
+        let hop = match function.as_str() {
+            "tumble" => false,
+            "hop" => true,
+            "cumulate" | "session" => {
+                return Err(external(
+                    Error::unsupported(format!("{function} windows are not supported yet"))
+                        .with_hint("tumble and hop windows are supported."),
+                ));
+            }
+            _ => return original(relation),
+        };
+        let TableFactor::Table {
+            args: Some(arguments),
+            alias,
+            ..
+        } = relation
+        else {
+            return Err(external(Error::new(
+                ErrorKind::Internal,
+                "a window function has arguments",
+            )));
+        };
+        let arguments = sort_arguments(arguments.args, hop).map_err(external)?;
+        let plan = self.plan_window(arguments, hop, context)?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+            plan, alias,
+        ))))
+    }
+}
+
+impl WindowRelations {
+    fn plan_window(
+        &self,
+        arguments: Arguments,
+        hop: bool,
+        context: &mut dyn RelationPlannerContext,
+    ) -> DataFusionResult<LogicalPlan> {
+        let function = if hop { "hop" } else { "tumble" };
+        let usage = if hop {
+            "hop(t, ts, slide, size[, offset])"
+        } else {
+            "tumble(t, ts, size[, offset])"
+        };
+        let missing = |what: &str| {
+            external(
+                Error::new(ErrorKind::UndefinedFunction, format!("{function} needs {what}"))
+                    .with_hint(format!("Write {usage}.")),
+            )
+        };
+        let relation = arguments.relation.ok_or_else(|| missing("a relation"))?;
+        let input = context.plan(relation_of(relation).map_err(external)?)?;
+        let time = time_column(arguments.time.ok_or_else(|| missing("a time column"))?);
+        let time = context.sql_to_expr(time, input.schema())?;
+        check_time(&time, input.schema(), function).map_err(external)?;
+
+        let mut duration = |expr: ast::Expr, what: &str| -> DataFusionResult<i64> {
+            let expr = context.sql_to_expr(expr, &DFSchema::empty())?;
+            interval::of_expr(&expr, what).map_err(external)
+        };
+        let size = duration(arguments.size.ok_or_else(|| missing("a size"))?, "size")?;
+        let slide = match arguments.slide {
+            Some(slide) => duration(slide, "slide")?,
+            None if hop => return Err(missing("a slide")),
+            None => size,
+        };
+        let offset = arguments
+            .offset
+            .map(|offset| duration(offset, "offset"))
+            .transpose()?
+            .unwrap_or(0);
+        interval::check(size, slide, hop).map_err(external)?;
+        if hop {
+            let message = format!("hop: windows of size {} every {}", show(size), show(slide));
+            self.notices
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Notice {
+                    message,
+                    hint: Some(format!("The order of arguments is {usage}.")),
+                });
+        }
+        let window = assign::call(time, size, slide, offset);
+        let exprs = input.schema().columns().into_iter().map(Expr::Column).chain([
+            get_field(window.clone(), Window::START).alias(WINDOW_START),
+            get_field(window, Window::END).alias(WINDOW_END),
+        ]);
+        LogicalPlanBuilder::from(input.clone()).project(exprs)?.build()
+    }
+}
+
+fn sort_arguments(arguments: Vec<FunctionArg>, hop: bool) -> Result<Arguments> {
+    let mut sorted = Arguments::default();
+    let mut position = 0;
+    for argument in arguments {
+        let (name, argument) = match argument {
+            FunctionArg::Unnamed(argument) => {
+                let names: &[&str] = if hop {
+                    &["data", "time", "slide", "size", "offset"]
+                } else {
+                    &["data", "time", "size", "offset"]
+                };
+                let name = names.get(position).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::UndefinedFunction,
+                        "too many arguments for a window function",
+                    )
+                })?;
+                position += 1;
+                ((*name).to_owned(), argument)
+            }
+            FunctionArg::Named { name, arg, .. } => (fold(&name), arg),
+            FunctionArg::ExprNamed {
+                name: ast::Expr::Identifier(name),
+                arg,
+                ..
+            } => (fold(&name), arg),
+            FunctionArg::ExprNamed { name, .. } => {
+                return Err(Error::syntax(format!(
+                    "\"{name}\" is not the name of an argument"
+                )));
+            }
+        };
+        let FunctionArgExpr::Expr(expr) = argument else {
+            return Err(Error::syntax("a window function does not take *"));
+        };
+        let place = match name.as_str() {
+            "data" | "table" | "input" => &mut sorted.relation,
+            "time" | "timecol" | "time_column" | "ts" => &mut sorted.time,
+            "slide" | "hop" => &mut sorted.slide,
+            "size" => &mut sorted.size,
+            "offset" | "start" => &mut sorted.offset,
+            other => {
+                return Err(Error::new(
+                    ErrorKind::UndefinedFunction,
+                    format!("window functions have no argument \"{other}\""),
+                )
+                .with_hint_if(suggest::did_you_mean(
+                    other,
+                    ["data", "time", "slide", "size", "offset"],
+                )));
+            }
+        };
+        if place.replace(expr).is_some() {
+            return Err(Error::syntax(format!("argument \"{name}\" is given twice")));
+        }
+    }
+    Ok(sorted)
+}
+
+/// The first argument: a name, a subquery, or a call of another window function.
+fn relation_of(expr: ast::Expr) -> Result<TableFactor> {
+    let name = match expr {
+        ast::Expr::Identifier(ident) => vec![ident],
+        ast::Expr::CompoundIdentifier(idents) => idents,
+        ast::Expr::Subquery(subquery) => {
+            return Ok(TableFactor::Derived {
+                lateral: false,
+                subquery,
+                alias: None,
+                sample: None,
+            });
+        }
+        ast::Expr::Nested(inner) => return relation_of(*inner),
+        ast::Expr::Function(function) => {
+            // `tumble(table(t), ..)`: TABLE around a name.
+            let is_table = matches!(function.name.0.as_slice(), [p] if p.as_ident().map(fold).as_deref() == Some("table"));
+            let FunctionArguments::List(list) = function.args else {
+                return Err(Error::syntax("a window function takes a relation"));
+            };
+            let mut args = list.args;
+            if is_table && args.len() == 1 {
+                return match args.remove(0) {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => relation_of(expr),
+                    _ => Err(Error::syntax("TABLE takes a relation")),
+                };
+            }
+            return Ok(table(
+                function.name,
+                Some(ast::TableFunctionArgs { args, settings: None }),
+            ));
+        }
+        other => {
+            return Err(Error::syntax(format!(
+                "a window function takes a relation, not {other}"
+            )));
+        }
+    };
+    Ok(table(
+        ast::ObjectName(name.into_iter().map(ast::ObjectNamePart::Identifier).collect()),
+        None,
+    ))
+}
+
+fn table(name: ast::ObjectName, args: Option<ast::TableFunctionArgs>) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias: None,
+        args,
+        with_hints: Vec::new(),
+        version: None,
+        partitions: Vec::new(),
+        with_ordinality: false,
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    }
+}
+
+/// `DESCRIPTOR(ts)` is `ts`.
+fn time_column(expr: ast::Expr) -> ast::Expr {
+    if let ast::Expr::Function(function) = &expr
+        && let [part] = function.name.0.as_slice()
+        && part.as_ident().map(fold).as_deref() == Some("descriptor")
+        && let FunctionArguments::List(list) = &function.args
+        && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] = list.args.as_slice()
+    {
+        return inner.clone();
+    }
+    expr
+}
+
+fn check_time(time: &Expr, schema: &DFSchema, function: &str) -> Result<()> {
+    let Expr::Column(Column { name, .. }) = time else {
+        return Err(Error::new(
+            ErrorKind::TypeMismatch,
+            format!("{function} needs the name of a time column"),
+        )
+        .with_hint("Compute the time in a subquery."));
+    };
+    match time.get_type(schema) {
+        Ok(DataType::Timestamp(_, _)) => Ok(()),
+        Ok(other) => {
+            let field = arrow::datatypes::Field::new(name, other, true);
+            Err(Error::new(
+                ErrorKind::TypeMismatch,
+                format!(
+                    "{function} needs a column of type timestamp or timestamptz, but \"{name}\" is {}",
+                    millpond_catalog::SqlType::of(&field)
+                ),
+            ))
+        }
+        Err(error) => Err(Error::new(ErrorKind::UndefinedColumn, error.to_string())),
+    }
+}
+
+/// Microseconds as a literal argument of the placeholder.
+fn literal_us(us: i64) -> Expr {
+    lit(us)
+}
+
+/// Shared so that a plan can be built while remarks are collected.
+pub fn relations() -> Arc<WindowRelations> {
+    Arc::new(WindowRelations::default())
+}

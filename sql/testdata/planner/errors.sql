@@ -1,0 +1,307 @@
+CREATE TABLE t (a int, b bigint, c text, ts timestamp); CREATE TABLE s (a int, total bigint)
+----
+CreateRelation t reads []
+  a integer
+  b bigint
+  c text
+  ts timestamp without time zone
+  CREATE TABLE t (a integer, b bigint, c text, ts timestamp without time zone)
+CreateRelation s reads []
+  a integer
+  total bigint
+  CREATE TABLE s (a integer, total bigint)
+
+====
+SELECT nope FROM t
+----
+error UndefinedColumn: column "nope" does not exist
+  at 8: nope
+
+====
+SELECT t.nope, a FROM t
+----
+error UndefinedColumn: column t.nope does not exist
+  at 8: t.nope,
+
+====
+SELECT tt.a FROM t
+----
+error UndefinedTable: missing FROM-clause entry for table "tt"
+  at 8: tt.a
+  hint: Did you mean "t"?
+
+====
+SELECT a FROM t, s
+----
+error AmbiguousColumn: column reference "a" is ambiguous
+  at 8: a
+
+====
+SELECT * FROM nope
+----
+error UndefinedTable: relation "nope" does not exist
+  at 15: nope
+
+====
+SELECT * FROM publc.t
+----
+error UndefinedTable: schema "publc" does not exist
+  at 15: publc.t
+  hint: Did you mean "public"?
+
+====
+SELECT * FROM sys.querys
+----
+error UndefinedTable: relation "sys.querys" does not exist
+  at 15: sys.querys
+  hint: Did you mean "queries"?
+
+====
+SELECT nope(a) FROM t
+----
+error UndefinedFunction: function nope does not exist
+  at 8: nope(a)
+  detail: No function of that name is known; `\df` lists them.
+
+====
+SELECT lowr(c) FROM t
+----
+error UndefinedFunction: function lowr does not exist
+  at 8: lowr(c)
+  detail: No function of that name is known; `\df` lists them.
+  hint: Did you mean "lower"?
+
+====
+SELECT abs(c) FROM t
+----
+error UndefinedFunction: function 'abs' expects Numeric but received String. No function matches the given name and argument types 'abs(Utf8)'. You might need to add explicit type casts.
+  hint: You might need to add explicit type casts.
+
+====
+SELECT sum(c) FROM t
+----
+error UndefinedFunction: function 'sum' failed to match any signature, errors: Error during planning: Function 'sum' requires Decimal, but received String (DataType: Utf8).,Error during planning: Function 'sum' requires UInt64, but received String (DataType: Utf8).,Error during planning: Function 'sum' requires Int64, but r
+  hint: You might need to add explicit type casts.
+
+====
+SELECT a + c FROM t
+----
+error UndefinedFunction: cannot coerce arithmetic expression Int32 + Utf8 to valid types
+  at 8: a
+  hint: You might need to add explicit type casts.
+
+====
+SELECT a = true FROM t
+----
+error UndefinedFunction: cannot infer common argument type for comparison operation Int32 = Boolean
+  at 8: a
+  hint: You might need to add explicit type casts.
+
+====
+SELECT a = ts FROM t
+----
+error UndefinedFunction: cannot infer common argument type for comparison operation Int32 = Timestamp(µs)
+  at 8: a
+  hint: You might need to add explicit type casts.
+
+====
+SELECT a, count(*) FROM t
+----
+error Grouping: column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column "t.a" must appear in the GROUP BY clause or must be part of an aggregate function, currently only "count(Int64(1))" appears in the SELECT clause satisfies this requirement
+  at 8: a,
+
+====
+SELECT a FROM t WHERE count(*) > 1
+----
+error Grouping: aggregate functions are not allowed in the WHERE clause. Consider using HAVING instead
+
+====
+SELECT count(sum(a)) FROM t
+----
+error TypeMismatch: aggregate function calls cannot be nested: 'sum(t.a)' is nested inside 'count(sum(t.a))'
+  at 18: a))
+
+====
+SELECT a FROM t GROUP BY 5
+----
+error InvalidColumnReference: cannot find column with position 5 in SELECT clause. Valid columns: 1 to 1
+
+====
+SELECT a FROM t HAVING b > 1
+----
+error Grouping: hAVING clause references: t.b > Int32(1) must appear in the GROUP BY clause or be used in an aggregate function
+
+====
+SELECT a FROM t WHERE a
+----
+error TypeMismatch: cannot create filter with non-boolean predicate 't.a' returning Int32
+
+====
+SELECT a FROM t UNION SELECT a, b FROM t
+----
+error Syntax: uNION queries have different number of columns
+  at 1: SELECT
+
+====
+SELECT a FROM t UNION SELECT ts FROM t
+----
+error TypeMismatch: incompatible inputs for Union: Previous inputs were of type Int32, but got incompatible type Timestamp(µs) on column 'ts'
+
+====
+SELECT 'x'::int
+----
+error InvalidTextRepresentation: invalid input syntax for type integer: "x"
+
+====
+SELECT '2024-13-01'::timestamp
+----
+error DatetimeOverflow: date/time field value out of range: "2024-13-01"
+
+====
+SELECT 'hello'::timestamp
+----
+error InvalidDatetimeFormat: invalid input syntax for type timestamp: "hello"
+
+====
+SELECT '99999999999'::int
+----
+error NumericOutOfRange: value "99999999999" is out of range for type integer
+
+====
+SELECT 99999999999::int
+----
+error NumericOutOfRange: integer out of range
+
+====
+SELECT 'x'::nope
+----
+error UndefinedObject: type "nope" does not exist
+
+====
+SELECT a::nope FROM t
+----
+error UndefinedObject: type "nope" does not exist
+
+====
+SELECT * FROM t JOIN t ON true
+----
+error DuplicateAlias: table name "t" specified more than once
+
+====
+SELECT * FROM t x JOIN s x ON true
+----
+error DuplicateAlias: table name "x" specified more than once
+
+====
+WITH x AS (SELECT 1), x AS (SELECT 2) SELECT * FROM x
+----
+error DuplicateAlias: wITH query name "x" specified more than once
+
+====
+SELECT *
+----
+error Syntax: sELECT * with no tables specified is not valid
+
+====
+SELECT a FROM t WHERE c LIKE 5
+----
+error TypeMismatch: there isn't a common type to coerce Utf8 and Int64 in LIKE expression
+
+====
+SELECT $x
+----
+error UndefinedParameter: there is no parameter $x
+
+====
+SELECT $0
+----
+error UndefinedParameter: there is no parameter $0
+
+====
+SELECT a FROM t FOR UPDATE
+----
+error Unsupported: FOR UPDATE and FOR SHARE are not supported
+
+====
+SELECT * INTO x FROM t
+----
+error Unsupported: SELECT INTO is not supported yet
+  hint: Use CREATE TABLE and INSERT .. SELECT, or CREATE STREAMING VIEW.
+
+====
+SELECT * FROM t TABLESAMPLE BERNOULLI (10)
+----
+error Unsupported: TABLESAMPLE is not supported
+
+====
+SELECT a FROM t WHERE a = ANY(SELECT c FROM t)
+----
+error TypeMismatch: expr type Int32 can't cast to Utf8 in SetComparison
+
+====
+SELECT (SELECT a, b FROM t)
+----
+error Syntax: too many columns! The subquery should only return one column: t.a, t.b
+
+====
+SELECT row_number() FROM t
+----
+error UndefinedFunction: function row_number does not exist
+  at 8: row_number()
+  detail: No function of that name is known; `\df` lists them.
+
+====
+SELECT c.x FROM t
+----
+error Internal: cannot access field at argument 1: type Utf8 is not Struct, Map, or Null
+
+====
+SELECT date_bin('1 day', ts), nullif(a, 0), greatest(a, b, 3) FROM t
+----
+Select reads [1]
+  date_bin: timestamp without time zone
+  nullif: integer
+  greatest: bigint
+  Projection: CAST(date_bin AS Timestamp(µs)) AS date_bin, nullif, greatest
+    Projection: date_bin(IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }"), CAST(t.ts AS Timestamp(ns))) AS date_bin, nullif(t.a, Int32(0)) AS nullif, greatest(CAST(t.a AS Int64), t.b, Int64(3)) AS greatest
+      TableScan: t
+
+====
+INSERT INTO nope VALUES (1)
+----
+error UndefinedTable: relation "nope" does not exist
+  at 13: nope
+
+====
+SELECT interval 'x'
+----
+error InvalidDatetimeFormat: invalid input syntax for type interval: "x"
+
+====
+VALUES (1), (2, 3)
+----
+error Syntax: inconsistent data length across values list: got 2 values in row 1 but expected 1
+
+====
+VALUES (1), ('x')
+----
+error TypeMismatch: inconsistent metadata across values list at row 1 column 0. Was FieldMetadata { inner: {"millpond.sql_type": "integer"} } but found FieldMetadata { inner: {} }
+
+====
+SELECT a FROM t ORDER BY nope
+----
+error UndefinedColumn: column "nope" does not exist
+
+====
+SELECT a FROM t LIMIT 'x'
+----
+error TypeMismatch: expected LIMIT to be an integer or null, but got Utf8
+
+====
+SELECT a FROM t LIMIT -1
+----
+Select reads [1]
+  a: integer from 1.0
+  Limit: skip=0, fetch=Int64(-1)
+    Projection: t.a
+      TableScan: t

@@ -1,0 +1,4 @@
+//! Tests of the face of the crate.
+
+mod golden;
+mod world;
