@@ -61,30 +61,32 @@ fn records(core: &Core, prefix: &[u8], from_epoch: u64) -> Result<Records> {
 
 /// Deletes records of epochs before `keep_from_epoch`; the newest commit stays, since it says where the query stands.
 pub(crate) fn prune(core: &Core, query: u64, keep_from_epoch: u64) -> Result<()> {
-    let commits = epochs(core, &layout::commits_prefix(query))?;
-    let Some(newest) = commits.last().copied() else {
-        return Ok(());
-    };
-    let keep_from = keep_from_epoch.min(newest);
-    let mut batch = Batch::default();
-    let batches = epochs(core, &layout::batches_prefix(query))?;
-    commits
-        .iter()
-        .filter(|e| **e < keep_from)
-        .for_each(|e| batch.delete(layout::commit_key(query, *e)));
-    batches
-        .iter()
-        .filter(|e| **e < keep_from)
-        .for_each(|e| batch.delete(layout::batch_key(query, *e)));
-    if batch.changes.is_empty() {
+    let (mut commits, all) = epochs_before(core, &layout::commits_prefix(query), keep_from_epoch)?;
+    let newest = if all { commits.pop() } else { None };
+    let keep_from = newest.unwrap_or(keep_from_epoch);
+    let (batches, _) = epochs_before(core, &layout::batches_prefix(query), keep_from)?;
+    if commits.is_empty() && batches.is_empty() {
         return Ok(());
     }
+    let mut batch = Batch::default();
+    commits
+        .iter()
+        .for_each(|epoch| batch.delete(layout::commit_key(query, *epoch)));
+    batches
+        .iter()
+        .for_each(|epoch| batch.delete(layout::batch_key(query, *epoch)));
     core.apply_unsynced(batch)
 }
 
-fn epochs(core: &Core, prefix: &[u8]) -> Result<Vec<u64>> {
-    core.store
-        .scan(prefix)
-        .map(|pair| Ok(layout::last_number(&pair?.0).unwrap_or_default()))
-        .collect()
+/// Epochs before the given one, ascending, and whether there are no others.
+fn epochs_before(core: &Core, prefix: &[u8], before: u64) -> Result<(Vec<u64>, bool)> {
+    let mut epochs = Vec::new();
+    for pair in core.store.scan(prefix) {
+        let epoch = layout::last_number(&pair?.0).unwrap_or_default();
+        if epoch >= before {
+            return Ok((epochs, false));
+        }
+        epochs.push(epoch);
+    }
+    Ok((epochs, true))
 }

@@ -16,7 +16,7 @@ mod versions;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use parking_lot::{Mutex, RwLock};
 
@@ -24,6 +24,7 @@ use self::builder::Builder;
 pub(crate) use self::compaction::{Swap, rows, weight, write_entry};
 use self::log::Log;
 pub(crate) use self::log::{Entry, EntryHead};
+pub(crate) use self::versions::Discarded;
 use self::versions::{VERSIONS_MAX, Versions};
 use crate::change::ChangeBatch;
 use crate::commit::Core;
@@ -129,7 +130,8 @@ impl Relation {
     /// Lets go of versions that nobody at `from` or later can ask for. At least the newest version at or below `from`
     /// stays.
     pub fn retain_versions(&self, from: Cut) {
-        self.published.write().versions.retain(from);
+        let discarded = self.published.write().versions.retain(from);
+        drop(discarded);
     }
 
     /// Opens a relation, or creates an empty one, and sums its log into a snapshot.
@@ -170,7 +172,8 @@ impl Relation {
                 ipc::types(&self.schema)
             )));
         }
-        if self.append_only && (0..changes.num_rows()).any(|row| changes.weight(row) < 0) {
+        let negative = |weights: &Int64Array| weights.values().iter().any(|weight| *weight < 0);
+        if self.append_only && changes.weights().is_some_and(negative) {
             return Err(refuse(
                 "a retraction, but the relation is append-only".to_string(),
             ));
@@ -229,14 +232,17 @@ impl Relation {
         Ok(Prepared { entries, snapshots })
     }
 
-    pub(crate) fn publish(&self, prepared: Prepared) {
+    pub(crate) fn publish(&self, prepared: Prepared) -> Discarded {
         let mut published = self.published.write();
         for new in prepared.entries {
             published.log.push(new.entry, new.changes);
         }
-        for (cut, snapshot) in prepared.snapshots {
-            published.versions.push(cut, snapshot);
-        }
+        let versions = &mut published.versions;
+        prepared
+            .snapshots
+            .into_iter()
+            .flat_map(|(cut, snapshot)| versions.push(cut, snapshot))
+            .collect()
     }
 }
 
@@ -363,7 +369,7 @@ impl<'a> Loader<'a> {
         self.builder.apply(&take_changes(pending))?;
         pending.clear();
         match keep_version {
-            true => self.versions.push(head.first, self.builder.snapshot(head.last)),
+            true => drop(self.versions.push(head.first, self.builder.snapshot(head.last))),
             // The versions before are not kept either.
             false => self.versions = Versions::new(self.builder.snapshot(head.last)),
         }

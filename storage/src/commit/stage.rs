@@ -9,7 +9,7 @@ use crate::layout::{self, EntryKey, RelationId};
 use crate::meta::Batch;
 use crate::payload::{Payload, Stored};
 use crate::record;
-use crate::relation::{Entry, EntryHead, NewEntry, Prepared, Relation, Swap};
+use crate::relation::{Discarded, Entry, EntryHead, NewEntry, Prepared, Relation, Swap};
 use crate::state::{StateRecord, StateSize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -285,6 +285,7 @@ fn show(core: &Core, group: Vec<Effects>) -> Result<()> {
     }
     let mut steps = Vec::new();
     let mut released = Vec::new();
+    let mut discarded = Discarded::new();
     for effects in group {
         for (relation, entries) in effects.entries {
             let prepared = relation.prepare(entries).map_err(|error| {
@@ -311,12 +312,18 @@ fn show(core: &Core, group: Vec<Effects>) -> Result<()> {
         let _exclusive = core.visible.write();
         for step in &mut steps {
             match step {
-                Step::Publish(relation, prepared) => relation.publish(std::mem::take(prepared)),
-                Step::Swap(swap, snapshot) => swap.relation.publish_swap(swap, snapshot.take()),
+                Step::Publish(relation, prepared) => {
+                    discarded.extend(relation.publish(std::mem::take(prepared)));
+                }
+                Step::Swap(swap, snapshot) => {
+                    discarded.extend(swap.relation.publish_swap(swap, snapshot.take()));
+                }
                 Step::Drop(id, open) => forget(core, *id, open),
             }
         }
     }
+    // Freed while nobody waits.
+    drop(discarded);
     drop(steps);
     released.iter().for_each(|name| core.files.release(name));
     Ok(())

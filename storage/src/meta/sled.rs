@@ -26,7 +26,7 @@ const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 const PIECE_TAG: u8 = 0xff;
 /// Pairs read under one lock while scanning.
-const PAGE_PAIRS: usize = 256;
+const PAGE_PAIRS: usize = 64;
 /// sled's threads of a store closed just before may hold its lock a moment longer.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::log::{Entry, EntryHead};
 use super::snapshot::Snapshot;
-use super::{LAZY_BYTES, LogEntry, Relation, tiers};
+use super::{Discarded, LAZY_BYTES, LogEntry, Relation, tiers};
 use crate::change::ChangeBatch;
 use crate::commit::{self, Operation};
 use crate::cut::Cut;
@@ -21,9 +21,11 @@ use crate::relation::segment::batch_bytes;
 use crate::row_key::RowKeys;
 
 /// Bytes of a summed file, about; and of rows held in memory while summing an append-only log.
-const FILE_BYTES: usize = if cfg!(test) { 32 * 1024 } else { 64 * 1024 * 1024 };
+const FILE_BYTES: usize = if cfg!(test) { 32 * 1024 } else { 32 * 1024 * 1024 };
 /// Entries of this size are not summed with neighbours any more.
 const SEALED_BYTES: u64 = FILE_BYTES as u64 / 2;
+/// Entries of about one size that make summing them worth a commit.
+const ENTRIES_MIN: usize = 16;
 /// Entries that are summed at once, at most.
 const SUM_BYTES_MAX: u64 = 2 * FILE_BYTES as u64;
 /// A log is replaced by the snapshot when it holds this many times its rows, and no fewer than so many bytes.
@@ -104,7 +106,7 @@ impl Relation {
             .iter()
             .map(|entry| (entry.bytes < SEALED_BYTES).then_some(entry.bytes.max(1)))
             .collect::<Vec<_>>();
-        let mut range = tiers::pick(&sizes)?;
+        let mut range = tiers::pick(&sizes, ENTRIES_MIN)?;
         while range.len() > 2
             && entries[range.clone()]
                 .iter()
@@ -173,16 +175,14 @@ impl Relation {
         moved.then(|| builder.snapshot(cut))
     }
 
-    pub(crate) fn publish_swap(&self, swap: &Swap, snapshot: Option<Arc<Snapshot>>) {
-        let (Some(first), Some(last)) = (swap.old.first(), swap.old.last()) else {
-            return;
-        };
+    pub(crate) fn publish_swap(&self, swap: &Swap, snapshot: Option<Arc<Snapshot>>) -> Discarded {
+        let (first, last) = (swap.old[0].key, swap.old[swap.old.len() - 1].key);
         let mut published = self.published.write();
         let new = swap.new.iter().map(|(entry, _)| entry.clone()).collect();
-        published.log.replace(first.key, last.key, new);
-        if let Some(snapshot) = snapshot {
-            published.versions.replace_latest(snapshot);
-        }
+        published.log.replace(first, last, new);
+        snapshot
+            .map(|snapshot| published.versions.replace_latest(snapshot))
+            .unwrap_or_default()
     }
 }
 

@@ -9,6 +9,9 @@ use crate::cut::Cut;
 /// Versions kept at most, however far back readers are.
 pub(crate) const VERSIONS_MAX: usize = 4096;
 
+/// Snapshots that are no longer kept. Freeing them can take a while.
+pub(crate) type Discarded = Vec<Arc<Snapshot>>;
+
 #[derive(Debug)]
 struct Version {
     /// First cut whose changes are in this version and not in the one before. Above it and below the snapshot's own cut,
@@ -56,39 +59,40 @@ impl Versions {
         Some(self.versions.get(after.checked_sub(1)?)?.snapshot.clone())
     }
 
-    /// A newer state, or the same cut with more changes.
-    pub(crate) fn push(&mut self, first: Cut, snapshot: Arc<Snapshot>) {
+    /// A newer state, or the same cut with more changes. What is let go is returned, to be freed without a lock.
+    pub(crate) fn push(&mut self, first: Cut, snapshot: Arc<Snapshot>) -> Discarded {
         let latest = self.versions.back_mut().expect("versions are never empty");
         assert!(latest.snapshot.cut <= snapshot.cut, "cuts never decrease");
         if latest.snapshot.cut == snapshot.cut {
-            latest.snapshot = snapshot;
-        } else {
-            self.versions.push_back(Version { first, snapshot });
-            self.trim();
+            return vec![std::mem::replace(&mut latest.snapshot, snapshot)];
         }
+        self.versions.push_back(Version { first, snapshot });
+        self.trim()
     }
 
     /// The same state in another form.
-    pub(crate) fn replace_latest(&mut self, snapshot: Arc<Snapshot>) {
+    pub(crate) fn replace_latest(&mut self, snapshot: Arc<Snapshot>) -> Discarded {
         let latest = self.versions.back_mut().expect("versions are never empty");
-        latest.snapshot = snapshot;
+        vec![std::mem::replace(&mut latest.snapshot, snapshot)]
     }
 
-    pub(crate) fn retain(&mut self, from: Cut) {
+    pub(crate) fn retain(&mut self, from: Cut) -> Discarded {
         self.retain_from = from;
-        self.trim();
+        self.trim()
     }
 
-    fn trim(&mut self) {
+    fn trim(&mut self) -> Discarded {
         let needless = |versions: &VecDeque<Version>| {
             versions.len() > VERSIONS_MAX
                 || versions
                     .get(1)
                     .is_some_and(|next| next.snapshot.cut <= self.retain_from)
         };
+        let mut discarded = Vec::new();
         while needless(&self.versions) {
-            self.versions.pop_front();
+            discarded.extend(self.versions.pop_front().map(|version| version.snapshot));
         }
+        discarded
     }
 }
 

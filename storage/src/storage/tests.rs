@@ -615,7 +615,7 @@ fn who_reads_an_entry_keeps_its_file() {
     let disk = FaultyDisk::default();
     let storage = disk.open().unwrap();
     let relation = storage.relation(rows_of(1), schema(), SIGNED).unwrap();
-    for cut in 1..=8 {
+    for cut in 1..=16 {
         append(
             &storage,
             &relation,
@@ -625,9 +625,9 @@ fn who_reads_an_entry_keeps_its_file() {
         .unwrap();
     }
     let entries = relation.changes(Cut(0), Cut(1)).unwrap();
-    relation.compact(Cut(8)).unwrap();
+    relation.compact(Cut(16)).unwrap();
     assert!(relation.changes(Cut(0), Cut(1)).is_err(), "summed");
-    assert_eq!(relation.summed_to(), Cut(8));
+    assert_eq!(relation.summed_to(), Cut(16));
     assert_eq!(entries[0].read().unwrap()[0].num_rows(), 1);
     let files = disk.file_names().len();
     drop(entries);
