@@ -60,8 +60,8 @@ pub enum CancelReason {
 pub enum SessionError {
     #[error("current transaction is aborted, commands ignored until end of transaction block")]
     TransactionFailed,
-    #[error("cannot execute {0} in a read-only transaction")]
-    ReadOnly(&'static str),
+    #[error("{0} cannot run inside a transaction block")]
+    InTransaction(&'static str),
     #[error("{0} can only be used in transaction blocks")]
     NoTransaction(&'static str),
     #[error("savepoint \"{0}\" does not exist")]
@@ -82,15 +82,25 @@ pub enum SessionError {
     MultipleStatements,
     #[error("cached plan must not change result type")]
     ResultTypeChanged,
-    #[error("could not determine data type of parameter ${0}")]
-    UndeterminedParameter(usize),
+    /// A Bind that does not fit its statement.
     #[error("{0}")]
     WrongParameters(String),
+    /// An EXECUTE that does not fit its statement.
+    #[error("{0}")]
+    WrongArguments(String),
+    #[error("portal \"{0}\" cannot be run anymore")]
+    PortalFinished(String),
+    #[error("password authentication failed for user \"{0}\"")]
+    WrongPassword(String),
+    #[error("no PostgreSQL user name specified in startup packet")]
+    NoUser,
+    #[error("sorry, too many clients already")]
+    TooManyClients,
+    #[error("terminating connection due to idle-in-transaction timeout")]
+    IdleInTransaction,
     /// Bytes that are not a message of the protocol.
     #[error("{0}")]
     Protocol(String),
-    #[error("invalid byte sequence for encoding \"UTF8\"")]
-    NotUtf8,
     #[error("{message}")]
     Unsupported { message: String, hint: Option<String> },
 }

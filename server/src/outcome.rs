@@ -5,8 +5,8 @@
 use std::fmt;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use futures::stream::{BoxStream, StreamExt};
+use millpond_sql::plan::OutputColumn;
 
 use crate::error::Result;
 
@@ -57,7 +57,7 @@ impl Outcome {
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Rows { schema, tag, .. } => write!(f, "Rows({schema}, {tag:?})"),
+            Outcome::Rows { columns, tag, .. } => write!(f, "Rows({} columns, {tag:?})", columns.len()),
             Outcome::Done { tag } => write!(f, "Done({tag})"),
             Outcome::Empty => f.write_str("Empty"),
         }
@@ -124,6 +124,11 @@ impl Notice {
             kind,
             ..Self::notice(message)
         }
+    }
+
+    /// A remark of the planner.
+    pub fn planned(notice: millpond_sql::Notice, kind: NoticeKind) -> Self {
+        Self { kind, hint: notice.hint, ..Self::notice(notice.message) }
     }
 
     pub fn with_kind(self, kind: NoticeKind) -> Self {

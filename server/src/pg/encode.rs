@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field};
 use bytes::{BufMut, BytesMut};
 use millpond_catalog::{SqlType, SystemType};
+use millpond_sql::Settings;
 
 use crate::error::{Error, Result};
 use crate::pg::format::Format;
@@ -34,6 +35,19 @@ pub struct Style {
     pub bytea: ByteaOutput,
     /// Without it, values of the `reg` types print as numbers.
     pub names: Option<Arc<dyn IdentifierNames>>,
+}
+
+impl Style {
+    /// As a session's settings say.
+    pub fn of(settings: &Settings) -> Self {
+        let get = |name| settings.get(name).unwrap_or_default();
+        Self {
+            zone: Zone::parse(settings.time_zone()).unwrap_or_default(),
+            interval: IntervalStyle::parse(get("IntervalStyle")),
+            bytea: if get("bytea_output") == "escape" { ByteaOutput::Escape } else { ByteaOutput::Hex },
+            names: None,
+        }
+    }
 }
 
 /// How values of `regclass`, `regtype` and their like print: as the name of what they identify.
@@ -67,19 +81,10 @@ pub struct RowEncoder {
 }
 
 impl RowEncoder {
-    /// `formats` is one per column, one for all, or none for text, as in Bind.
-    pub fn new(schema: &Schema, formats: &[Format], style: Style) -> Self {
-        let format = |i: usize| match formats {
-            [] => Format::Text,
-            [all] => *all,
-            each => each.get(i).copied().unwrap_or(Format::Text),
-        };
-        let columns = schema
-            .fields()
-            .iter()
-            .enumerate()
-            .map(|(i, f)| (SqlType::of(f), format(i)))
-            .collect();
+    /// `formats` are as in [`Format::of_column`].
+    pub fn new(types: impl IntoIterator<Item = SqlType>, formats: &[Format], style: Style) -> Self {
+        let columns =
+            types.into_iter().enumerate().map(|(i, t)| (t, Format::of_column(formats, i))).collect();
         Self { columns, style }
     }
 

@@ -15,6 +15,15 @@ impl Format {
         }
     }
 
+    /// The format of column `i`: `formats` has one per column, one for all, or none for text, as in Bind.
+    pub fn of_column(formats: &[Format], i: usize) -> Self {
+        match formats {
+            [] => Format::Text,
+            [all] => *all,
+            each => each.get(i).copied().unwrap_or(Format::Text),
+        }
+    }
+
     pub fn from_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Format::Text),

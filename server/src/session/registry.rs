@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use millpond_sql::Settings;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
+use super::SessionSettings;
 use crate::error::CancelReason;
 
 /// The part of a session that others may see and act on: SQL functions of its own, `pg_stat_activity`, a
@@ -23,6 +25,8 @@ pub struct SessionInfo {
     pub client_address: Option<SocketAddr>,
     /// Microseconds since 1970-01-01 UTC.
     pub started_us: i64,
+    /// Changed by SET and by `set_config`.
+    pub settings: RwLock<SessionSettings>,
     activity: Mutex<Activity>,
     running: Mutex<Option<Running>>,
     /// Cancelled when the connection is to end.
@@ -88,6 +92,11 @@ impl SessionInfo {
         token
     }
 
+    /// Cancelled when the work that runs now is to stop, for code that cannot be dropped: blocking waits.
+    pub fn cancellation(&self) -> CancellationToken {
+        self.running.lock().as_ref().map_or_else(|| self.terminate.clone(), |running| running.token.clone())
+    }
+
     /// Work has ended; a cancel from now on does nothing.
     pub fn end(&self, state: ActivityState, now_us: i64) {
         *self.running.lock() = None;
@@ -129,6 +138,7 @@ pub struct Client {
     pub user: String,
     pub database: String,
     pub address: Option<SocketAddr>,
+    pub settings: Settings,
 }
 
 impl Sessions {
@@ -148,6 +158,7 @@ impl Sessions {
             database: client.database,
             client_address: client.address,
             started_us: now_us,
+            settings: RwLock::new(SessionSettings::new(client.settings)),
             activity: Mutex::new(Activity {
                 state: ActivityState::Idle,
                 query: String::new(),

@@ -17,6 +17,18 @@ pub enum IntervalStyle {
     Iso8601,
 }
 
+impl IntervalStyle {
+    /// The style of that name; the default for anything else.
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        }
+    }
+}
+
 const SECOND_US: i64 = 1_000_000;
 
 /// An interval in the units of the binary form.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano};
+use arrow::datatypes::{Field, Schema, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano};
 use bytes::Buf;
 
 use super::*;
@@ -19,7 +19,7 @@ fn one(sql_type: SqlType, array: ArrayRef, format: Format, style: Style) -> Vec<
     let schema = Arc::new(Schema::new(vec![field]));
     let batch = RecordBatch::try_new(schema.clone(), vec![array]).unwrap();
     let mut out = BytesMut::new();
-    RowEncoder::new(&schema, &[format], style)
+    RowEncoder::new([sql_type], &[format], style)
         .encode(&batch, 0..1, usize::MAX, &mut out)
         .unwrap();
     assert_eq!((out.get_u8(), out.get_i32() as usize), (b'D', out.len() + 4));
@@ -451,7 +451,7 @@ fn nulls_and_row_ranges() {
         vec![Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))],
     )
     .unwrap();
-    let encoder = RowEncoder::new(&schema, &[], Style::default());
+    let encoder = RowEncoder::new([SqlType::Int4], &[], Style::default());
     let mut out = BytesMut::new();
     assert_eq!(encoder.encode(&batch, 1..3, usize::MAX, &mut out).unwrap(), 2);
     assert_eq!(out, hex("44 0000000a 0001 ffffffff 44 0000000b 0001 00000001 33"));

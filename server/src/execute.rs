@@ -1,0 +1,173 @@
+//! Statement to outcome: reads are answered here, changes are handed on to the coordinator.
+
+mod cursor;
+mod explain;
+mod flush;
+mod insert;
+mod prepared;
+mod select;
+mod set;
+mod show;
+mod transaction;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use millpond_catalog::{Catalog, SqlType};
+use millpond_sql::plan::OutputColumn;
+use millpond_sql::statement::Listen;
+use millpond_sql::{ParsedStatement, Plan, PlanContext, PlanKind, Statement};
+
+use crate::error::{Error, Result, SessionError};
+use crate::outcome::{Notice, NoticeKind, Outcome};
+use crate::pg_catalog::SystemContext;
+use crate::relations::ServerRelations;
+use crate::server::Server;
+use crate::session::{Session, Work};
+
+/// What a statement runs with.
+pub struct Execution<'a> {
+    pub server: &'a Arc<Server>,
+    pub session: &'a mut Session,
+    pub work: &'a Work,
+}
+
+impl Execution<'_> {
+    /// Text that was parsed, to outcome.
+    pub async fn execute(&mut self, statement: &ParsedStatement) -> Result<Outcome> {
+        let plan = self.plan(statement, &[])?;
+        if !plan.parameters.is_empty() {
+            return Err(SessionError::WrongParameters("there is no parameter $1".into()).into());
+        }
+        self.carry_out(statement, plan).await
+    }
+
+    /// Resolves a statement against the catalog and the session as they are now.
+    pub fn plan(&self, statement: &ParsedStatement, parameter_types: &[Option<SqlType>]) -> Result<Plan> {
+        self.session.check_allowed(&statement.statement)?;
+        let catalog = self.server.coordinator.catalog();
+        let relations = self.relations(catalog.clone());
+        let settings = self.session.info.settings.read().current().clone();
+        let context =
+            PlanContext { catalog: &catalog, settings: &settings, relations: &relations, parameter_types };
+        guarded(|| Ok(millpond_sql::plan(statement, &context)?))
+    }
+
+    fn relations(&self, catalog: Arc<Catalog>) -> ServerRelations {
+        let system = SystemContext::new(catalog, crate::pg_catalog::Session::of(&self.session.info));
+        ServerRelations::new(self.server.coordinator.engine().clone(), Arc::new(system))
+    }
+
+    /// Plan to outcome.
+    pub async fn carry_out(&mut self, statement: &ParsedStatement, mut plan: Plan) -> Result<Outcome> {
+        let notices = std::mem::take(&mut plan.notices);
+        match plan.kind {
+            PlanKind::CreateRelation(_) | PlanKind::CreateView(_) | PlanKind::Drop(_) | PlanKind::AlterView(_) => {
+                return self.change(statement).await;
+            }
+            PlanKind::Nothing { tag } => {
+                let kind = if tag.starts_with("CREATE") { NoticeKind::AlreadyExists } else { NoticeKind::Plain };
+                self.session.notices.extend(notices.into_iter().map(|n| Notice::planned(n, kind)));
+                return Ok(Outcome::done(tag));
+            }
+            _ => {}
+        }
+        self.session.notices.extend(notices.into_iter().map(|n| Notice::planned(n, NoticeKind::Plain)));
+        match plan.kind {
+            PlanKind::CreateRelation(_)
+            | PlanKind::CreateView(_)
+            | PlanKind::Drop(_)
+            | PlanKind::AlterView(_)
+            | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
+            PlanKind::Insert(insert) => self.insert(insert).await,
+            PlanKind::Select(select) => self.select(select),
+            PlanKind::Explain(explain) => self.explain(explain).await,
+            PlanKind::Rows(rows) => show::show(rows),
+            PlanKind::Set(set) => self.set(&set),
+            PlanKind::ResetAll => Ok(self.reset_all()),
+            PlanKind::Flush(view) => self.flush(view).await,
+            PlanKind::Transaction(transaction) => self.transaction(transaction),
+            PlanKind::Prepare(prepare) => self.prepare(prepare),
+            PlanKind::Execute(execute) => Box::pin(self.execute_prepared(execute)).await,
+            PlanKind::Deallocate(target) => self.deallocate(target),
+            PlanKind::DeclareCursor(declare) => self.declare_cursor(declare),
+            PlanKind::Fetch(fetch) => self.fetch(fetch).await,
+            PlanKind::CloseCursor(target) => self.close_cursor(target),
+            PlanKind::Discard(target) => self.discard(target),
+            PlanKind::Listen(listen) => Ok(Outcome::done(match listen {
+                Listen::Listen(_) => "LISTEN",
+                Listen::Unlisten(_) => "UNLISTEN",
+                Listen::Notify(_) => "NOTIFY",
+            })),
+        }
+    }
+
+    /// Hands a statement that changes the catalog to its owner. Once there it is carried out even if nobody waits.
+    async fn change(&mut self, statement: &ParsedStatement) -> Result<Outcome> {
+        let settings = self.session.info.settings.read().current().clone();
+        let change = self.server.coordinator.change(statement.clone(), settings);
+        let changed = self.work.race(change).await?;
+        self.session.took_effect();
+        self.session.notices.extend(changed.notices.into_iter().map(|n| Notice::planned(n, NoticeKind::Plain)));
+        Ok(Outcome::done(changed.tag))
+    }
+}
+
+/// The columns of the result, `None` for a statement without one.
+pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<OutputColumn>>> {
+    Ok(match &plan.kind {
+        PlanKind::Select(select) => Some(select.columns.clone()),
+        PlanKind::Explain(explain) => Some(explain.columns.clone()),
+        PlanKind::Rows(rows) => Some(rows.columns.clone()),
+        PlanKind::Execute(execute) => session.statement(&execute.name)?.columns.clone(),
+        PlanKind::Fetch(fetch) if !fetch.skip => session.cursor(&fetch.cursor)?.columns.clone(),
+        PlanKind::CreateRelation(_)
+        | PlanKind::CreateView(_)
+        | PlanKind::Drop(_)
+        | PlanKind::AlterView(_)
+        | PlanKind::Insert(_)
+        | PlanKind::Set(_)
+        | PlanKind::ResetAll
+        | PlanKind::Flush(_)
+        | PlanKind::Transaction(_)
+        | PlanKind::Prepare(_)
+        | PlanKind::Deallocate(_)
+        | PlanKind::DeclareCursor(_)
+        | PlanKind::Fetch(_)
+        | PlanKind::CloseCursor(_)
+        | PlanKind::Discard(_)
+        | PlanKind::Listen(_)
+        | PlanKind::Nothing { .. } => None,
+    })
+}
+
+/// Parses a text. A panic in the parser or planner is a defect, and costs the statement and not the connection.
+pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
+    guarded(|| Ok(millpond_sql::parse(text)?))
+}
+
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let reason = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+            .unwrap_or_default();
+        Err(Error::Bug(format!("planning panicked: {reason}")))
+    })
+}
+
+impl Session {
+    /// In a failed block only its end is allowed.
+    pub fn check_allowed(&self, statement: &Statement) -> Result<()> {
+        use millpond_sql::statement::Transaction;
+        let ends = matches!(
+            statement,
+            Statement::Transaction(Transaction::Commit | Transaction::Rollback | Transaction::RollbackTo(_))
+        );
+        if self.transaction.is_failed() && !ends {
+            return Err(SessionError::TransactionFailed.into());
+        }
+        Ok(())
+    }
+}

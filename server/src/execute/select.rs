@@ -1,0 +1,92 @@
+//! SELECT: a one-off query over snapshots that belong together.
+//!
+//! Queries run on threads of their own, so that a long computation never delays a protocol message, a cancel least of
+//! all. Batches come over a channel; dropping the receiving end stops the query.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::LogicalPlan;
+use futures::StreamExt;
+use futures::stream;
+use millpond_catalog::ObjectId;
+use millpond_engine::oneoff;
+use millpond_engine::read::ReadView;
+use millpond_sql::plan::Select;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{Execution, guarded};
+use crate::error::{Error, Result};
+use crate::outcome::{Notice, NoticeKind, Outcome, RowStream, RowsTag};
+use crate::server::Server;
+
+/// Batches that may wait for the client.
+const BATCHES_WAITING_MAX: usize = 2;
+
+impl Execution<'_> {
+    pub(super) fn select(&mut self, select: Select) -> Result<Outcome> {
+        let rows = self.run_query(select.query, &select.reads)?;
+        Ok(Outcome::Rows { columns: select.columns, rows, tag: RowsTag::Select })
+    }
+
+    /// Starts a query over the objects it reads, all at one cut.
+    pub(super) fn run_query(&mut self, query: LogicalPlan, reads: &[ObjectId]) -> Result<RowStream> {
+        let view = self.server.coordinator.engine().read(reads)?;
+        for apart in &view.apart {
+            let text = format!("streaming view {} is read at its own last result: {}", apart.name, apart.reason);
+            self.session.notices.push(Notice::warning(NoticeKind::Limited, text));
+        }
+        Ok(start(self.server, query, view))
+    }
+}
+
+enum Item {
+    Batch(arrow::array::RecordBatch),
+    /// The query ended; a channel that closes without it means that the query's thread panicked.
+    End(Result<()>),
+}
+
+/// Stops the query when the stream over its rows is dropped.
+struct StopOnDrop(JoinHandle<()>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn start(server: &Arc<Server>, query: LogicalPlan, view: ReadView) -> RowStream {
+    let (sender, receiver) = mpsc::channel(BATCHES_WAITING_MAX);
+    let options = server.oneoff.clone();
+    let task = server.queries.spawn(async move {
+        let result = produce(query, view, &options, &sender).await;
+        // Nobody listens any more when this fails.
+        let _ = sender.send(Item::End(result)).await;
+    });
+    stream::unfold(Some((receiver, StopOnDrop(task))), |state| async move {
+        let (mut receiver, task) = state?;
+        match receiver.recv().await {
+            Some(Item::Batch(batch)) => Some((Ok(batch), Some((receiver, task)))),
+            Some(Item::End(Ok(()))) => None,
+            Some(Item::End(Err(error))) => Some((Err(error), None)),
+            None => Some((Err(Error::Bug("the query stopped without an answer; the log says why".into())), None)),
+        }
+    })
+    .boxed()
+}
+
+async fn produce(
+    query: LogicalPlan,
+    view: ReadView,
+    options: &oneoff::OneoffOptions,
+    sender: &mpsc::Sender<Item>,
+) -> Result<()> {
+    let query = guarded(|| Ok(millpond_sql::optimize(query)?))?;
+    let mut batches = oneoff::execute(query, Arc::new(view), options).await?;
+    while let Some(batch) = batches.next().await {
+        if sender.send(Item::Batch(batch?)).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Prepared statements, and portals: statements with their parameters bound, whose rows can be fetched in pieces.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use millpond_catalog::SqlType;
+use millpond_sql::plan::OutputColumn;
+use millpond_sql::{ParsedStatement, Plan};
+use tokio::sync::Mutex;
+
+use crate::error::Result;
+use crate::outcome::{RowStream, RowsTag};
+use crate::pg::format::Format;
+
+/// A statement that was parsed and planned once to learn its types.
+#[derive(Debug, Clone)]
+pub struct PreparedStatement {
+    /// `None` for a text without a statement.
+    pub statement: Option<ParsedStatement>,
+    /// Types the client gave, to plan it again with.
+    pub declared: Vec<Option<SqlType>>,
+    /// Types of all parameters.
+    pub parameters: Vec<SqlType>,
+    /// Columns of the result; `None` when there is none.
+    pub columns: Option<Vec<OutputColumn>>,
+}
+
+/// A bound statement. A cursor is a portal that SQL made.
+#[derive(Debug)]
+pub struct Portal {
+    pub columns: Option<Vec<OutputColumn>>,
+    pub formats: Vec<Format>,
+    /// Lives on when its transaction ends.
+    pub hold: bool,
+    pub state: PortalState,
+}
+
+#[derive(Debug)]
+pub enum PortalState {
+    /// Not executed yet; `None` for a text without a statement.
+    Ready(Option<Box<(ParsedStatement, Plan)>>),
+    /// Some of the rows may have been fetched.
+    Open { rows: SharedRows, tag: RowsTag },
+    /// A statement without rows was executed.
+    Finished,
+}
+
+/// Rows that are fetched in pieces, by whoever holds the lock.
+pub type SharedRows = Arc<Mutex<FetchRows>>;
+
+/// A stream of batches and what is left of the last one.
+pub struct FetchRows {
+    stream: RowStream,
+    rest: Option<RecordBatch>,
+}
+
+impl std::fmt::Debug for FetchRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FetchRows")
+    }
+}
+
+impl FetchRows {
+    pub fn new(stream: RowStream) -> Self {
+        Self { stream, rest: None }
+    }
+
+    pub fn shared(stream: RowStream) -> SharedRows {
+        Arc::new(Mutex::new(Self::new(stream)))
+    }
+
+    /// The next rows, at most `rows_max`; `None` at the end.
+    pub async fn next(&mut self, rows_max: usize) -> Option<Result<RecordBatch>> {
+        let batch = loop {
+            match self.rest.take() {
+                Some(batch) if batch.num_rows() > 0 => break batch,
+                _ => match self.stream.next().await? {
+                    Ok(batch) => self.rest = Some(batch),
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        };
+        if batch.num_rows() <= rows_max {
+            return Some(Ok(batch));
+        }
+        self.rest = Some(batch.slice(rows_max, batch.num_rows() - rows_max));
+        Some(Ok(batch.slice(0, rows_max)))
+    }
+}
+
+/// A stream over the next `rows_max` rows, or all without a limit. What is not read from it stays in `rows`.
+pub fn fetch(rows: SharedRows, rows_max: Option<u64>) -> BoxStream<'static, Result<RecordBatch>> {
+    let left = rows_max.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    stream::unfold((rows, left), |(rows, left)| async move {
+        if left == 0 {
+            return None;
+        }
+        let next = rows.lock().await.next(left).await?;
+        let left = match &next {
+            Ok(batch) if left != usize::MAX => left - batch.num_rows(),
+            Ok(_) => left,
+            // Nothing comes after an error.
+            Err(_) => 0,
+        };
+        Some((next, (rows, left)))
+    })
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Int32Array};
+    use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+
+    use super::*;
+
+    fn batch(values: &[i32]) -> RecordBatch {
+        let schema = Arc::new(Schema::new(vec![Field::new("v", DataType::Int32, false)]));
+        RecordBatch::try_new(schema, vec![Arc::new(Int32Array::from(values.to_vec()))]).unwrap()
+    }
+
+    async fn values(stream: BoxStream<'static, Result<RecordBatch>>) -> Vec<i32> {
+        let batches: Vec<_> = stream.collect().await;
+        batches
+            .into_iter()
+            .flat_map(|b| b.unwrap().column(0).as_primitive::<Int32Type>().values().to_vec())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn rows_are_fetched_in_pieces_over_batch_borders() {
+        let batches = [batch(&[1, 2, 3]), batch(&[]), batch(&[4, 5])].map(Ok);
+        let rows = FetchRows::shared(stream::iter(batches).boxed());
+        assert_eq!(values(fetch(rows.clone(), Some(2))).await, [1, 2]);
+        assert_eq!(values(fetch(rows.clone(), Some(0))).await, [0; 0]);
+        assert_eq!(values(fetch(rows.clone(), Some(2))).await, [3, 4]);
+        assert_eq!(values(fetch(rows.clone(), None)).await, [5]);
+        assert_eq!(values(fetch(rows, Some(1))).await, [0; 0]);
+    }
+}
