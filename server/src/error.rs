@@ -85,6 +85,8 @@ pub enum SessionError {
     /// A Bind that does not fit its statement.
     #[error("{0}")]
     WrongParameters(String),
+    #[error("there is no parameter ${0}")]
+    UnknownParameter(usize),
     /// An EXECUTE that does not fit its statement.
     #[error("{0}")]
     WrongArguments(String),

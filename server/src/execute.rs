@@ -37,7 +37,7 @@ impl Execution<'_> {
     pub async fn execute(&mut self, statement: &ParsedStatement) -> Result<Outcome> {
         let plan = self.plan(statement, &[])?;
         if !plan.parameters.is_empty() {
-            return Err(SessionError::WrongParameters("there is no parameter $1".into()).into());
+            return Err(SessionError::UnknownParameter(1).into());
         }
         self.carry_out(statement, plan).await
     }

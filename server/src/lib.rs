@@ -6,9 +6,16 @@
 //!
 //! Deliberately absent: operators, SQL parsing, file formats.
 
+pub mod config;
+pub mod coordinator;
+pub mod demo;
 pub mod error;
+pub mod execute;
 pub mod function;
+pub mod http;
 pub mod outcome;
 pub mod pg;
 pub mod pg_catalog;
+pub mod relations;
+pub mod server;
 pub mod session;

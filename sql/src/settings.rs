@@ -150,6 +150,14 @@ impl Settings {
             .unwrap_or(0)
     }
 
+    /// How long a transaction may stay open without a statement; zero means for ever.
+    pub fn idle_in_transaction_timeout_ms(&self) -> u64 {
+        self.get("idle_in_transaction_session_timeout")
+            .ok()
+            .and_then(check::milliseconds)
+            .unwrap_or(0)
+    }
+
     /// The name of the session's time zone, as chrono-tz or `+05:30`.
     pub fn time_zone(&self) -> &str {
         self.get("TimeZone").unwrap_or("UTC")

@@ -1,0 +1,57 @@
+//! The simple protocol: a text of any number of statements.
+//!
+//! The whole text is parsed before anything of it runs. Statements run one after the other and each is answered as it
+//! ends; the first error ends the text, what ran before it stays.
+
+use pgwire::messages::PgWireBackendMessage as Message;
+use pgwire::messages::response::EmptyQueryResponse;
+
+use super::connection::Connection;
+use crate::error::Result;
+use crate::execute::parse;
+use crate::outcome::Outcome;
+use crate::session::Work;
+
+impl Connection {
+    pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
+        self.session.portals.remove("");
+        self.session.statements.remove("");
+        if let Err(error) = self.run_text(text).await {
+            self.session.fail();
+            self.report(&error).await?;
+        }
+        if !self.session.transaction.in_block() {
+            self.session.end_portals();
+        }
+        self.ready().await
+    }
+
+    async fn run_text(&mut self, text: &str) -> Result<()> {
+        let statements = parse(text)?;
+        if statements.is_empty() {
+            return self.outbox.put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
+        }
+        for statement in statements {
+            let work = self.begin_work(statement.text());
+            let result = match self.execution(&work).execute(&statement).await {
+                Ok(outcome) => self.answer(&work, outcome).await,
+                Err(error) => Err(error),
+            };
+            self.end_work(work);
+            result?;
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, work: &Work, outcome: Outcome) -> Result<()> {
+        self.put_notices()?;
+        match outcome {
+            Outcome::Rows { columns, rows, tag } => {
+                let sent = self.send_rows(work, &columns, &[], rows, true).await?;
+                self.put_complete(tag.text(sent))
+            }
+            Outcome::Done { tag } => self.put_complete(tag),
+            Outcome::Empty => self.outbox.put(Message::EmptyQueryResponse(EmptyQueryResponse::new())),
+        }
+    }
+}
