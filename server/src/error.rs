@@ -14,6 +14,8 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] millpond_engine::error::Error),
     #[error(transparent)]
+    Connector(#[from] millpond_connectors::Error),
+    #[error(transparent)]
     Storage(Arc<millpond_storage::Error>),
     /// An object in the DDL log cannot be brought back, so the server does not start.
     #[error("object {object} cannot be started again: {cause}; it was created by: {sql}")]
