@@ -83,12 +83,22 @@ pub struct ServeArgs {
     pub workers: Option<usize>,
 
     /// Password that every client has to prove to know. Without one only this machine can connect.
-    #[arg(long, value_name = "PASSWORD", env = "MILLPOND_PASSWORD", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "PASSWORD",
+        env = "MILLPOND_PASSWORD",
+        hide_env_values = true
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
 
     /// File whose first line is the password.
-    #[arg(long, value_name = "FILE", env = "MILLPOND_PASSWORD_FILE", conflicts_with = "password")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "MILLPOND_PASSWORD_FILE",
+        conflicts_with = "password"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
 
@@ -207,7 +217,8 @@ impl Config {
     }
 
     pub fn workers(&self) -> usize {
-        self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        self.workers
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
     pub fn shutdown_timeout(&self) -> Duration {
@@ -245,8 +256,18 @@ mod tests {
     fn flags_win_over_the_file_and_the_file_over_the_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("millpond.toml");
-        std::fs::write(&file, "workers = 3\nlisten = \"127.0.0.1:1\"\nlog_format = \"json\"\n").unwrap();
-        let config = Config::load(&args(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:2"])).unwrap();
+        std::fs::write(
+            &file,
+            "workers = 3\nlisten = \"127.0.0.1:1\"\nlog_format = \"json\"\n",
+        )
+        .unwrap();
+        let config = Config::load(&args(&[
+            "--config",
+            file.to_str().unwrap(),
+            "--listen",
+            "127.0.0.1:2",
+        ]))
+        .unwrap();
         assert_eq!(config.listen, "127.0.0.1:2");
         assert_eq!(config.workers(), 3);
         assert_eq!(config.log_format, LogFormat::Json);
@@ -264,7 +285,9 @@ mod tests {
         assert_eq!(config.password.as_deref(), Some("0123"));
         std::fs::write(&file, "\n").unwrap();
         assert!(Config::load(&args(&["--password-file", file.to_str().unwrap()])).is_err());
-        assert!(Cli::try_parse_from(["millpond", "serve", "--password", "a", "--password-file", "b"]).is_err());
+        assert!(
+            Cli::try_parse_from(["millpond", "serve", "--password", "a", "--password-file", "b"]).is_err()
+        );
     }
 
     #[test]
@@ -274,7 +297,10 @@ mod tests {
         let open = Config::default();
         assert!(open.check_exposure(outside).is_err());
         assert!(open.check_exposure(inside).is_ok());
-        let closed = Config { password: Some("x".into()), ..open };
+        let closed = Config {
+            password: Some("x".into()),
+            ..open
+        };
         assert!(closed.check_exposure(outside).is_ok());
     }
 

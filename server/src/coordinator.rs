@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use crate::error::{Error, Result};
 use crate::relations::ServerRelations;
 use command::Command;
+pub(crate) use create_view::lower;
 
 /// A handle to the coordinator. Clones are the same coordinator.
 #[derive(Clone)]
@@ -50,7 +51,11 @@ pub struct Changed {
 impl Coordinator {
     /// Brings back everything that the DDL log holds, then takes commands.
     pub fn start(storage: Storage, engine: Engine) -> Result<Coordinator> {
-        let shared = Arc::new(Shared { catalog: RwLock::default(), engine, storage });
+        let shared = Arc::new(Shared {
+            catalog: RwLock::default(),
+            engine,
+            storage,
+        });
         boot::boot(&shared)?;
         let (commands, arriving) = mpsc::channel();
         let owner = shared.clone();
@@ -78,7 +83,11 @@ impl Coordinator {
     pub async fn change(&self, statement: ParsedStatement, settings: Settings) -> Result<Changed> {
         let (reply, answer) = oneshot::channel();
         self.commands
-            .send(Command::Change { statement, settings: Box::new(settings), reply })
+            .send(Command::Change {
+                statement,
+                settings: Box::new(settings),
+                reply,
+            })
             .map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
@@ -92,7 +101,11 @@ fn stopped() -> Error {
 fn run(shared: &Shared, arriving: &mpsc::Receiver<Command>) {
     while let Ok(command) = arriving.recv() {
         match command {
-            Command::Change { statement, settings, reply } => {
+            Command::Change {
+                statement,
+                settings,
+                reply,
+            } => {
                 // A client that went away does not undo what was logged.
                 let _ = reply.send(shared.change(&statement, &settings));
             }
@@ -120,6 +133,9 @@ impl Shared {
             PlanKind::Nothing { tag } => tag.to_owned(),
             other => return Err(Error::Bug(format!("this plan changes no catalog: {other:?}"))),
         };
-        Ok(Changed { tag, notices: plan.notices })
+        Ok(Changed {
+            tag,
+            notices: plan.notices,
+        })
     }
 }

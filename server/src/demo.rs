@@ -58,13 +58,19 @@ pub fn config(args: &ServeArgs) -> anyhow::Result<Demo> {
             Some(folder)
         }
     };
-    Ok(Demo { config, _folder: folder })
+    Ok(Demo {
+        config,
+        _folder: folder,
+    })
 }
 
 /// Shows the view until `stop` ends.
 pub async fn run(demo: &Demo, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
     let running = start(demo).await?;
-    println!("millpond ready: postgres {} http {}", running.postgres, running.http);
+    println!(
+        "millpond ready: postgres {} http {}",
+        running.postgres, running.http
+    );
     let shown = tokio::select! {
         result = show(&running) => result,
         () = stop => Ok(()),
@@ -78,7 +84,10 @@ pub async fn run(demo: &Demo, stop: impl Future<Output = ()>) -> anyhow::Result<
 async fn start(demo: &Demo) -> anyhow::Result<Running> {
     match server::start(&demo.config).await {
         Err(error) if is_address_in_use(&error) && demo.config.listen == Config::default().listen => {
-            let elsewhere = Config { listen: "127.0.0.1:0".into(), ..demo.config.clone() };
+            let elsewhere = Config {
+                listen: "127.0.0.1:0".into(),
+                ..demo.config.clone()
+            };
             server::start(&elsewhere).await
         }
         other => other,
@@ -104,8 +113,11 @@ async fn show(running: &Running) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(REFRESH);
     loop {
         ticks.tick().await;
-        let rows = query(server, &mut session, SHOW).await.context("the demo's view cannot be read")?;
-        let mut screen = String::from("\ndemo_5s: rows of a live stream, counted in windows of 5 seconds\n\n");
+        let rows = query(server, &mut session, SHOW)
+            .await
+            .context("the demo's view cannot be read")?;
+        let mut screen =
+            String::from("\ndemo_5s: rows of a live stream, counted in windows of 5 seconds\n\n");
         screen += &table(&rows);
         screen += &format!(
             "\nQuery it yourself:   psql -h {} -p {} -c 'SELECT * FROM demo_5s ORDER BY window_start'\n",
@@ -124,10 +136,21 @@ async fn query(server: &Arc<Server>, session: &mut Session, text: &str) -> anyho
     let mut printed = Vec::new();
     for statement in parse(text)? {
         let work = Work::begin(&session.info, statement.text(), server.clock.now_us());
-        let outcome = Execution { server, session, work: &work }.execute(&statement).await?;
+        let outcome = Execution {
+            server,
+            session,
+            work: &work,
+        }
+        .execute(&statement)
+        .await?;
         session.notices.clear();
         printed.clear();
-        let Outcome::Rows { columns, mut rows, .. } = outcome else { continue };
+        let Outcome::Rows {
+            columns, mut rows, ..
+        } = outcome
+        else {
+            continue;
+        };
         printed.push(columns.iter().map(|c| c.name.clone()).collect());
         while let Some(batch) = rows.next().await {
             let batch = batch?;
@@ -142,7 +165,16 @@ async fn query(server: &Arc<Server>, session: &mut Session, text: &str) -> anyho
                 })
                 .collect::<crate::error::Result<Vec<_>>>()?;
             printed.extend((0..batch.num_rows()).map(|row| {
-                texts.iter().map(|t| if t.is_null(row) { String::new() } else { t.value(row).to_owned() }).collect()
+                texts
+                    .iter()
+                    .map(|t| {
+                        if t.is_null(row) {
+                            String::new()
+                        } else {
+                            t.value(row).to_owned()
+                        }
+                    })
+                    .collect()
             }));
         }
     }
@@ -158,7 +190,11 @@ fn table(rows: &[Vec<String>]) -> String {
     let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!(" {cell:<width$} ")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!(" {cell:<width$} "))
+            .collect();
         cells.join("|") + "\n"
     };
     let rule: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
@@ -178,7 +214,10 @@ mod tests {
 
     #[test]
     fn a_table_lines_up() {
-        let rows = [vec!["a".to_owned(), "bb".to_owned()], vec!["ccc".to_owned(), String::new()]];
+        let rows = [
+            vec!["a".to_owned(), "bb".to_owned()],
+            vec!["ccc".to_owned(), String::new()],
+        ];
         assert_eq!(table(&rows), " a   | bb \n-----+----\n ccc |    \n");
     }
 }

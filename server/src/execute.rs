@@ -5,6 +5,7 @@ mod explain;
 mod flush;
 mod insert;
 mod prepared;
+mod reading;
 mod select;
 mod set;
 mod show;
@@ -35,44 +36,76 @@ pub struct Execution<'a> {
 impl Execution<'_> {
     /// Text that was parsed, to outcome.
     pub async fn execute(&mut self, statement: &ParsedStatement) -> Result<Outcome> {
-        let plan = self.plan(statement, &[])?;
-        if !plan.parameters.is_empty() {
+        let planned = self.plan(statement, &[])?;
+        if !planned.plan.parameters.is_empty() {
             return Err(SessionError::UnknownParameter(1).into());
         }
-        self.carry_out(statement, plan).await
+        self.carry_out(statement, planned).await
     }
 
     /// Resolves a statement against the catalog and the session as they are now.
-    pub fn plan(&self, statement: &ParsedStatement, parameter_types: &[Option<SqlType>]) -> Result<Plan> {
+    pub fn plan(&self, statement: &ParsedStatement, parameter_types: &[Option<SqlType>]) -> Result<Planned> {
         self.session.check_allowed(&statement.statement)?;
         let catalog = self.server.coordinator.catalog();
-        let relations = self.relations(catalog.clone());
-        let settings = self.session.info.settings.read().current().clone();
-        let context =
-            PlanContext { catalog: &catalog, settings: &settings, relations: &relations, parameter_types };
-        guarded(|| Ok(millpond_sql::plan(statement, &context)?))
+        let system = self.system_context(catalog.clone());
+        let relations = self.relations(&system);
+        let settings = system.settings();
+        let context = PlanContext {
+            catalog: &catalog,
+            settings: &settings,
+            relations: &relations,
+            parameter_types,
+        };
+        let plan = guarded(|| Ok(millpond_sql::plan(statement, &context)?))?;
+        Ok(Planned { plan, system })
     }
 
-    fn relations(&self, catalog: Arc<Catalog>) -> ServerRelations {
-        let system = SystemContext::new(catalog, crate::pg_catalog::Session::of(&self.session.info));
-        ServerRelations::new(self.server.coordinator.engine().clone(), Arc::new(system))
+    /// What system tables and functions see during the statement.
+    fn system_context(&self, catalog: Arc<Catalog>) -> Arc<SystemContext> {
+        let info = self.session.info.clone();
+        let settings = info.settings.read().current().clone();
+        let now_us = self.server.clock.now_us();
+        Arc::new(SystemContext::new(
+            catalog,
+            self.server.system.clone(),
+            info,
+            settings,
+            now_us,
+        ))
+    }
+
+    fn relations(&self, system: &Arc<SystemContext>) -> ServerRelations {
+        ServerRelations::new(self.server.coordinator.engine().clone(), system.clone())
     }
 
     /// Plan to outcome.
-    pub async fn carry_out(&mut self, statement: &ParsedStatement, mut plan: Plan) -> Result<Outcome> {
+    pub async fn carry_out(&mut self, statement: &ParsedStatement, planned: Planned) -> Result<Outcome> {
+        let Planned { mut plan, system } = planned;
+        self.session.system = Some(system);
         let notices = std::mem::take(&mut plan.notices);
         match plan.kind {
-            PlanKind::CreateRelation(_) | PlanKind::CreateView(_) | PlanKind::Drop(_) | PlanKind::AlterView(_) => {
+            PlanKind::CreateRelation(_)
+            | PlanKind::CreateView(_)
+            | PlanKind::Drop(_)
+            | PlanKind::AlterView(_) => {
                 return self.change(statement).await;
             }
             PlanKind::Nothing { tag } => {
-                let kind = if tag.starts_with("CREATE") { NoticeKind::AlreadyExists } else { NoticeKind::Plain };
-                self.session.notices.extend(notices.into_iter().map(|n| Notice::planned(n, kind)));
+                let kind = if tag.starts_with("CREATE") {
+                    NoticeKind::AlreadyExists
+                } else {
+                    NoticeKind::Plain
+                };
+                self.session
+                    .notices
+                    .extend(notices.into_iter().map(|n| Notice::planned(n, kind)));
                 return Ok(Outcome::done(tag));
             }
             _ => {}
         }
-        self.session.notices.extend(notices.into_iter().map(|n| Notice::planned(n, NoticeKind::Plain)));
+        self.session
+            .notices
+            .extend(notices.into_iter().map(|n| Notice::planned(n, NoticeKind::Plain)));
         match plan.kind {
             PlanKind::CreateRelation(_)
             | PlanKind::CreateView(_)
@@ -108,9 +141,21 @@ impl Execution<'_> {
         let change = self.server.coordinator.change(statement.clone(), settings);
         let changed = self.work.race(change).await?;
         self.session.took_effect();
-        self.session.notices.extend(changed.notices.into_iter().map(|n| Notice::planned(n, NoticeKind::Plain)));
+        self.session.notices.extend(
+            changed
+                .notices
+                .into_iter()
+                .map(|n| Notice::planned(n, NoticeKind::Plain)),
+        );
         Ok(Outcome::done(changed.tag))
     }
+}
+
+/// A plan and the state of the server that it was made for.
+#[derive(Debug)]
+pub struct Planned {
+    pub plan: Plan,
+    pub system: Arc<SystemContext>,
 }
 
 /// The columns of the result, `None` for a statement without one.

@@ -6,11 +6,11 @@ mod metrics;
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Router;
 use millpond_engine::query::status::QueryState;
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -25,7 +25,8 @@ pub async fn listen(listener: TcpListener, server: Arc<Server>) {
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
         .with_state(server);
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(async move { shutdown.cancelled().await });
+    let serving =
+        axum::serve(listener, routes).with_graceful_shutdown(async move { shutdown.cancelled().await });
     if let Err(error) = serving.await {
         tracing::error!(%error, "HTTP stopped");
     }
@@ -73,9 +74,16 @@ async fn health(State(server): State<Arc<Server>>) -> Response {
     if server.shutdown.is_cancelled() {
         reasons.push("the server is stopping".to_owned());
     }
-    let (code, status) =
-        if reasons.is_empty() { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "failed") };
-    let health = Health { status, reasons, failed_queries };
+    let (code, status) = if reasons.is_empty() {
+        (StatusCode::OK, "ok")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "failed")
+    };
+    let health = Health {
+        status,
+        reasons,
+        failed_queries,
+    };
     match serde_json::to_string(&health) {
         Ok(json) => (code, [(header::CONTENT_TYPE, "application/json")], json + "\n").into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

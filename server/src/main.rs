@@ -39,7 +39,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 async fn serve(config: &Config) -> anyhow::Result<()> {
     let stop = stop_signal();
     let running = server::start(config).await?;
-    println!("millpond ready: postgres {} http {}", running.postgres, running.http);
+    println!(
+        "millpond ready: postgres {} http {}",
+        running.postgres, running.http
+    );
     stop.await;
     running.stop().await;
     Ok(())
@@ -47,7 +50,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
 
 /// Ends with the first SIGTERM or SIGINT. A second one ends the process at once.
 async fn stop_signal() {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         tracing::error!("signals cannot be caught; the process ends without saving time for the next start");
         return std::future::pending().await;
@@ -68,7 +72,9 @@ async fn stop_signal() {
 
 fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log)?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     match config.log_format {
         LogFormat::Text => builder.with_ansi(false).init(),
         LogFormat::Json => builder.json().init(),

@@ -15,9 +15,9 @@ pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
 
 /// What one statement gives back.
 pub enum Outcome {
-    /// A result set; its schema carries the SQL types in the fields' metadata.
+    /// A result set. The batches have as many columns; what a column is called and what it holds is said here.
     Rows {
-        schema: SchemaRef,
+        columns: Vec<OutputColumn>,
         rows: RowStream,
         tag: RowsTag,
     },
@@ -44,10 +44,9 @@ impl Outcome {
     }
 
     /// A result set that is already there.
-    pub fn batch(batch: RecordBatch, tag: RowsTag) -> Self {
-        let schema = batch.schema();
+    pub fn batch(columns: Vec<OutputColumn>, batch: RecordBatch, tag: RowsTag) -> Self {
         Outcome::Rows {
-            schema,
+            columns,
             rows: futures::stream::iter([Ok(batch)]).boxed(),
             tag,
         }
@@ -128,7 +127,11 @@ impl Notice {
 
     /// A remark of the planner.
     pub fn planned(notice: millpond_sql::Notice, kind: NoticeKind) -> Self {
-        Self { kind, hint: notice.hint, ..Self::notice(notice.message) }
+        Self {
+            kind,
+            hint: notice.hint,
+            ..Self::notice(notice.message)
+        }
     }
 
     pub fn with_kind(self, kind: NoticeKind) -> Self {

@@ -38,7 +38,10 @@ impl ServerRelations {
 impl Relations for ServerRelations {
     fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
         let append_only = match &object.kind {
-            ObjectKind::View(_) => self.engine.relation(object.id).is_ok_and(|relation| relation.append_only()),
+            ObjectKind::View(_) => self
+                .engine
+                .relation(object.id)
+                .is_ok_and(|relation| relation.append_only()),
             ObjectKind::Table(_) | ObjectKind::Source(_) => false,
         };
         Arc::new(RelationSource::new(object, append_only))
@@ -80,7 +83,8 @@ impl Relations for ServerRelations {
         connector: &str,
         _options: &Options,
     ) -> millpond_sql::Result<Option<Vec<millpond_catalog::Column>>> {
-        millpond_connectors::default_columns(connector)
-            .map_err(|error| millpond_sql::Error::new(millpond_sql::ErrorKind::InvalidParameterValue, error.to_string()))
+        millpond_connectors::default_columns(connector).map_err(|error| {
+            millpond_sql::Error::new(millpond_sql::ErrorKind::InvalidParameterValue, error.to_string())
+        })
     }
 }

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::coordinator::Coordinator;
 use crate::error::{Result, SessionError};
 use crate::pg::auth::Verifier;
+use crate::pg_catalog::ServerState;
 use crate::session::{Client, SessionInfo, Sessions};
 
 /// Planning and evaluating deeply nested expressions takes a deep stack.
@@ -27,6 +28,8 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Server {
     pub coordinator: Coordinator,
     pub sessions: Arc<Sessions>,
+    /// What system tables and functions see of the server.
+    pub system: ServerState,
     pub clock: Arc<dyn Clock>,
     /// `None`: everybody is let in, and only this machine can connect.
     pub password: Option<Verifier>,
@@ -61,7 +64,11 @@ pub struct Running {
 
 /// Threads for serving connections, apart from those that run queries.
 pub fn io_runtime() -> std::io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("io").thread_stack_size(STACK_BYTES).build()
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("io")
+        .thread_stack_size(STACK_BYTES)
+        .build()
 }
 
 /// Opens the data directory, brings back what it holds, and begins to accept clients.
@@ -78,13 +85,23 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let (booting, engine_clock) = (config.clone(), clock.clone());
     let (engine, coordinator) = tokio::task::spawn_blocking(move || boot(&booting, engine_clock)).await??;
+    let sessions = Arc::<Sessions>::default();
+    let system = ServerState {
+        sessions: sessions.clone(),
+        advisory_locks: Arc::default(),
+        started_us: clock.now_us(),
+    };
     let server = Arc::new(Server {
         coordinator,
-        sessions: Arc::default(),
+        sessions,
+        system,
         clock,
         password: config.password.as_deref().map(Verifier::new),
         queries: query_runtime.handle().clone(),
-        oneoff: OneoffOptions { memory_bytes_max: config.query_memory_bytes, parallelism: config.workers() },
+        oneoff: OneoffOptions {
+            memory_bytes_max: config.query_memory_bytes,
+            parallelism: config.workers(),
+        },
         connections_max: config.max_connections,
         shutdown: CancellationToken::new(),
     });
@@ -93,24 +110,42 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
         tokio::spawn(crate::http::listen(http_listener, server.clone())),
     ];
     let query_runtime = Some(query_runtime);
-    Ok(Running { server, postgres, http, tasks, query_runtime, engine, stop_within: config.shutdown_timeout() })
+    Ok(Running {
+        server,
+        postgres,
+        http,
+        tasks,
+        query_runtime,
+        engine,
+        stop_within: config.shutdown_timeout(),
+    })
 }
 
 fn boot(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<(Engine, Coordinator)> {
     let storage = Storage::open(&config.data_dir)?;
-    let options =
-        EngineOptions { workers: config.workers(), epoch_bytes: config.epoch_bytes, ..EngineOptions::default() };
+    let options = EngineOptions {
+        workers: config.workers(),
+        epoch_bytes: config.epoch_bytes,
+        ..EngineOptions::default()
+    };
     let engine = Engine::start(storage.clone(), clock, options)?;
     let coordinator = Coordinator::start(storage, engine.clone())?;
     Ok((engine, coordinator))
 }
 
 async fn bind(address: &str, config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
-    let mut addresses =
-        tokio::net::lookup_host(address).await.with_context(|| format!("\"{address}\" is no address to listen on"))?;
-    let address = addresses.next().with_context(|| format!("\"{address}\" is no address to listen on"))?;
+    let mut addresses = tokio::net::lookup_host(address)
+        .await
+        .with_context(|| format!("\"{address}\" is no address to listen on"))?;
+    let address = addresses
+        .next()
+        .with_context(|| format!("\"{address}\" is no address to listen on"))?;
     config.check_exposure(address)?;
-    let socket = if address.is_ipv4() { tokio::net::TcpSocket::new_v4() } else { tokio::net::TcpSocket::new_v6() }?;
+    let socket = if address.is_ipv4() {
+        tokio::net::TcpSocket::new_v4()
+    } else {
+        tokio::net::TcpSocket::new_v6()
+    }?;
     // A restart must not wait for connections of the last run to time out.
     socket.set_reuseaddr(true)?;
     // Clients whose machine went away are noticed in the end; connections inherit this.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use crate::error::{Result, SessionError};
 use crate::outcome::Notice;
-use crate::pg::encode::Style;
+use crate::pg::encode::{IdentifierNames, Style};
+use crate::pg_catalog::SystemContext;
 
 pub use portal::{Portal, PortalState, PreparedStatement};
 pub use registry::{Activity, ActivityState, Client, SessionInfo, Sessions};
@@ -28,6 +29,8 @@ pub struct Session {
     pub statements: HashMap<String, Arc<PreparedStatement>>,
     /// Portals and cursors by name; the unnamed one has the empty name.
     pub portals: HashMap<String, Portal>,
+    /// What the statement that runs, or ran last, was planned with.
+    pub system: Option<Arc<SystemContext>>,
     /// Not sent yet.
     pub notices: Vec<Notice>,
     /// Statements of the open block that took effect and that ROLLBACK will not undo.
@@ -41,6 +44,7 @@ impl Session {
             transaction: Transaction::default(),
             statements: HashMap::new(),
             portals: HashMap::new(),
+            system: None,
             notices: Vec::new(),
             lasting_effects: 0,
         }
@@ -96,7 +100,11 @@ impl Session {
                 self.lasting_effects
             );
             let notice = Notice::warning(crate::outcome::NoticeKind::Limited, text);
-            self.notices.push(notice.with_hint("Transactions group statements for clients; every statement commits on its own."));
+            self.notices.push(
+                notice.with_hint(
+                    "Transactions group statements for clients; every statement commits on its own.",
+                ),
+            );
         }
     }
 
@@ -108,7 +116,26 @@ impl Session {
     /// How values print.
     pub fn style(&self) -> Style {
         let settings = self.info.settings.read();
-        Style::of(settings.current())
+        let names = self
+            .system
+            .clone()
+            .map(|system| system as Arc<dyn IdentifierNames>);
+        Style {
+            names,
+            ..Style::of(settings.current())
+        }
+    }
+
+    /// Makes what `set_config` changed in the statement last, now that it has succeeded.
+    pub fn apply_setting_changes(&mut self) -> Result<()> {
+        let changes = self.system.as_ref().map(|system| system.take_setting_changes());
+        for change in changes.into_iter().flatten() {
+            self.info
+                .settings
+                .write()
+                .set(&change.name, Some(&change.value), change.local)?;
+        }
+        Ok(())
     }
 
     pub fn activity_state(&self) -> ActivityState {

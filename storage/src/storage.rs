@@ -39,6 +39,14 @@ pub struct Freeze<'a> {
 }
 
 impl Storage {
+    /// Why nothing is written any more, if an earlier write failed.
+    pub fn poisoned(&self) -> Option<String> {
+        match self.core.check() {
+            Err(Error::Poisoned { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Opens the directory, creating it if there is none, and recovers what was committed. A second opener is refused
     /// with the holder's pid.
     pub fn open(dir: &Path) -> Result<Storage> {

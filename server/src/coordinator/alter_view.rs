@@ -12,10 +12,14 @@ use crate::error::{Error, Result};
 impl Shared {
     pub(super) fn alter_view(&self, alter: &AlterView) -> Result<String> {
         let catalog = self.catalog.read().clone();
-        let object = catalog.get(alter.view).expect("the planner looked the view up in this catalog");
+        let object = catalog
+            .get(alter.view)
+            .expect("the planner looked the view up in this catalog");
         let mut object = object.as_ref().clone();
         let ObjectKind::View(view) = &mut object.kind else {
-            return Err(Error::Bug("something other than a view was planned as one".into()));
+            return Err(Error::Bug(
+                "something other than a view was planned as one".into(),
+            ));
         };
         let pause = alter.action == AlterAction::Pause;
         view.paused = pause;

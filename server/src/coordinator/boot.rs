@@ -27,8 +27,10 @@ pub(super) fn record(object: &Object) -> ObjectRecord {
 /// Plans and starts everything in the log.
 pub(super) fn boot(shared: &Shared) -> Result<()> {
     for (id, record) in shared.storage.objects()? {
-        start_again(shared, ObjectId(id), &record).map_err(|error| {
-            Error::Boot { object: id, sql: record.sql.clone(), cause: Box::new(error) }
+        start_again(shared, ObjectId(id), &record).map_err(|error| Error::Boot {
+            object: id,
+            sql: record.sql.clone(),
+            cause: Box::new(error),
         })?;
     }
     Ok(())
@@ -38,8 +40,12 @@ fn start_again(shared: &Shared, id: ObjectId, record: &ObjectRecord) -> Result<(
     let catalog = shared.catalog.read().clone();
     let relations = ServerRelations::background(shared.engine.clone(), catalog.clone());
     let settings = Settings::default();
-    let context =
-        PlanContext { catalog: &catalog, settings: &settings, relations: &relations, parameter_types: &[] };
+    let context = PlanContext {
+        catalog: &catalog,
+        settings: &settings,
+        relations: &relations,
+        parameter_types: &[],
+    };
     let (mut object, query) = plan_object(&record.sql, id, &context)?;
     if let ObjectKind::View(view) = &mut object.kind {
         view.paused = record.attributes[PAUSED].as_bool().unwrap_or(false);
@@ -48,7 +54,9 @@ fn start_again(shared: &Shared, id: ObjectId, record: &ObjectRecord) -> Result<(
         (ObjectKind::Table(_), _) => shared.engine.add_table(&object)?,
         (ObjectKind::Source(source), _) => shared.open_source(&object, source)?,
         (ObjectKind::View(view), Some(query)) => {
-            shared.engine.add_view(&object, super::create_view::lower(view, &query)?)?;
+            shared
+                .engine
+                .add_view(&object, super::create_view::lower(view, &query)?)?;
         }
         (ObjectKind::View(_), None) => return Err(Error::Bug("a view was planned without its query".into())),
     }

@@ -16,14 +16,18 @@ impl Shared {
             return Err(Error::Bug("a view was planned as something else".into()));
         };
         let dataflow = lower(view, &create.query)?;
-        self.replace(create.replaces, object, |object| Ok(self.engine.add_view(object, dataflow)?))?;
+        self.replace(create.replaces, object, |object| {
+            Ok(self.engine.add_view(object, dataflow)?)
+        })?;
         Ok("CREATE MATERIALIZED VIEW".into())
     }
 }
 
 /// The dataflow that keeps the view's query up to date.
 pub(crate) fn lower(view: &StreamingView, query: &LogicalPlan) -> Result<Dataflow> {
-    let options =
-        LowerOptions { output_mode: view.options.output_mode, fail_on_error: view.options.fail_on_error };
+    let options = LowerOptions {
+        output_mode: view.options.output_mode,
+        fail_on_error: view.options.fail_on_error,
+    };
     Ok(millpond_engine::lower::lower(query, &options)?)
 }

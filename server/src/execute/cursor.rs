@@ -8,12 +8,14 @@ use super::Execution;
 use crate::error::{Result, SessionError};
 use crate::outcome::{Outcome, RowsTag};
 use crate::pg::format::Format;
-use crate::session::portal::{FetchRows, Portal, PortalState, fetch};
 use crate::session::Session;
+use crate::session::portal::{FetchRows, Portal, PortalState, fetch};
 
 impl Session {
     pub fn cursor(&self, name: &str) -> Result<&Portal> {
-        self.portals.get(name).ok_or_else(|| SessionError::NoCursor(name.to_owned()).into())
+        self.portals
+            .get(name)
+            .ok_or_else(|| SessionError::NoCursor(name.to_owned()).into())
     }
 }
 
@@ -28,9 +30,16 @@ impl Execution<'_> {
         let rows = self.run_query(declare.select.query, &declare.select.reads)?;
         let portal = Portal {
             columns: Some(declare.select.columns),
-            formats: if declare.binary { vec![Format::Binary] } else { Vec::new() },
+            formats: if declare.binary {
+                vec![Format::Binary]
+            } else {
+                Vec::new()
+            },
             hold: declare.hold,
-            state: PortalState::Open { rows: FetchRows::shared(rows), tag: RowsTag::Fetch },
+            state: PortalState::Open {
+                rows: FetchRows::shared(rows),
+                tag: RowsTag::Fetch,
+            },
         };
         self.session.portals.insert(declare.name, portal);
         Ok(Outcome::done("DECLARE CURSOR"))
@@ -43,7 +52,11 @@ impl Execution<'_> {
         };
         let (columns, mut rows) = (columns.clone(), fetch(rows.clone(), statement.count));
         if !statement.skip {
-            return Ok(Outcome::Rows { columns, rows, tag: RowsTag::Fetch });
+            return Ok(Outcome::Rows {
+                columns,
+                rows,
+                tag: RowsTag::Fetch,
+            });
         }
         let mut skipped = 0;
         self.work

@@ -15,14 +15,23 @@ impl Execution<'_> {
         let waiting = tokio::task::spawn_blocking(move || engine.flush(target, &|| token.is_cancelled()));
         let report = self
             .work
-            .race(async { waiting.await.map_err(|e| Error::Bug(format!("the flush stopped without an answer: {e}"))) })
+            .race(async {
+                waiting
+                    .await
+                    .map_err(|e| Error::Bug(format!("the flush stopped without an answer: {e}")))
+            })
             .await??;
         if report.cancelled {
             return Err(self.work.cancelled());
         }
         for skipped in report.skipped {
-            let text = format!("streaming view {} was not waited for: {}", skipped.name, skipped.reason);
-            self.session.notices.push(Notice::warning(NoticeKind::Limited, text));
+            let text = format!(
+                "streaming view {} was not waited for: {}",
+                skipped.name, skipped.reason
+            );
+            self.session
+                .notices
+                .push(Notice::warning(NoticeKind::Limited, text));
         }
         Ok(Outcome::done("FLUSH"))
     }

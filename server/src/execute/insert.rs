@@ -22,7 +22,11 @@ impl Execution<'_> {
         let mut rows = self.run_query(insert.query, &insert.reads)?;
         let mut changes = Vec::new();
         let mut count = 0;
-        let checks = Checks { table: &table, not_null: &insert.not_null, max_length: &insert.max_length };
+        let checks = Checks {
+            table: &table,
+            not_null: &insert.not_null,
+            max_length: &insert.max_length,
+        };
         self.work
             .race(async {
                 while let Some(batch) = rows.next().await {
@@ -68,7 +72,11 @@ impl Checks<'_> {
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (array, field) in batch.columns().iter().zip(schema.fields()) {
             let same = array.data_type() == field.data_type();
-            columns.push(if same { array.clone() } else { cast(array, field.data_type())? });
+            columns.push(if same {
+                array.clone()
+            } else {
+                cast(array, field.data_type())?
+            });
         }
         for (column, length) in self.max_length {
             columns[*column] = fit(&columns[*column], *length)?;
@@ -80,7 +88,10 @@ impl Checks<'_> {
 /// Texts of at most `length` characters: blanks beyond are cut off, anything else beyond is an error.
 fn fit(array: &ArrayRef, length: u32) -> Result<ArrayRef> {
     let Some(texts) = array.as_string_opt::<i32>() else {
-        return Err(Error::Bug(format!("a varchar is never stored as {}", array.data_type())));
+        return Err(Error::Bug(format!(
+            "a varchar is never stored as {}",
+            array.data_type()
+        )));
     };
     let length_max = length as usize;
     // Bytes are at least as many as characters.
@@ -117,6 +128,9 @@ mod tests {
         assert_eq!(fitted("abc", 3).unwrap(), "abc");
         assert_eq!(fitted("ééé", 3).unwrap(), "ééé");
         assert_eq!(fitted("ab   ", 3).unwrap(), "ab ");
-        assert!(matches!(fitted("abcd", 3), Err(Error::Value(ValueError::TooLong(3)))));
+        assert!(matches!(
+            fitted("abcd", 3),
+            Err(Error::Value(ValueError::TooLong(3)))
+        ));
     }
 }

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use datafusion::common::DFSchema;
 use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{ColumnarValue, Expr};
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::scalar::ScalarValue;
@@ -37,16 +38,28 @@ impl Execution<'_> {
         declared: Vec<Option<SqlType>>,
     ) -> Result<PreparedStatement> {
         let Some(statement) = statement else {
-            return Ok(PreparedStatement { statement: None, declared, parameters: Vec::new(), columns: None });
+            return Ok(PreparedStatement {
+                statement: None,
+                declared,
+                parameters: Vec::new(),
+                columns: None,
+            });
         };
-        let plan = self.plan(&statement, &declared)?;
+        let plan = self.plan(&statement, &declared)?.plan;
         let columns = result_columns(self.session, &plan)?;
-        Ok(PreparedStatement { statement: Some(statement), declared, parameters: plan.parameters, columns })
+        Ok(PreparedStatement {
+            statement: Some(statement),
+            declared,
+            parameters: plan.parameters,
+            columns,
+        })
     }
 
     pub(super) async fn execute_prepared(&mut self, execute: Execute) -> Result<Outcome> {
         let prepared = self.session.statement(&execute.name)?;
-        let Some(statement) = &prepared.statement else { return Ok(Outcome::Empty) };
+        let Some(statement) = &prepared.statement else {
+            return Ok(Outcome::Empty);
+        };
         let expected = prepared.parameters.len();
         if execute.arguments.len() != expected {
             let text = format!(
@@ -56,9 +69,14 @@ impl Execution<'_> {
             );
             return Err(SessionError::WrongArguments(text).into());
         }
-        let values = execute.arguments.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-        let plan = self.plan(statement, &prepared.declared)?.bind(&values)?;
-        self.carry_out(statement, plan).await
+        let values = execute
+            .arguments
+            .iter()
+            .map(evaluate)
+            .collect::<Result<Vec<_>>>()?;
+        let mut planned = self.plan(statement, &prepared.declared)?;
+        planned.plan = planned.plan.bind(&values)?;
+        self.carry_out(statement, planned).await
     }
 
     pub(super) fn deallocate(&mut self, target: Target) -> Result<Outcome> {
@@ -77,7 +95,12 @@ impl Execution<'_> {
 
 /// The value of an expression without columns.
 fn evaluate(expression: &Expr) -> Result<ScalarValue> {
-    let expression = create_physical_expr(expression, &DFSchema::empty(), &ExecutionProps::new())?;
+    let expression = create_physical_expr(
+        expression,
+        &DFSchema::empty(),
+        &ExecutionProps::new(),
+        &PhysicalPlanningContext::default(),
+    )?;
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
     match expression.evaluate(&row)? {

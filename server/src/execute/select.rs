@@ -15,6 +15,7 @@ use millpond_sql::plan::Select;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::reading::Reading;
 use super::{Execution, guarded};
 use crate::error::{Error, Result};
 use crate::outcome::{Notice, NoticeKind, Outcome, RowStream, RowsTag};
@@ -26,15 +27,24 @@ const BATCHES_WAITING_MAX: usize = 2;
 impl Execution<'_> {
     pub(super) fn select(&mut self, select: Select) -> Result<Outcome> {
         let rows = self.run_query(select.query, &select.reads)?;
-        Ok(Outcome::Rows { columns: select.columns, rows, tag: RowsTag::Select })
+        Ok(Outcome::Rows {
+            columns: select.columns,
+            rows,
+            tag: RowsTag::Select,
+        })
     }
 
     /// Starts a query over the objects it reads, all at one cut.
     pub(super) fn run_query(&mut self, query: LogicalPlan, reads: &[ObjectId]) -> Result<RowStream> {
         let view = self.server.coordinator.engine().read(reads)?;
         for apart in &view.apart {
-            let text = format!("streaming view {} is read at its own last result: {}", apart.name, apart.reason);
-            self.session.notices.push(Notice::warning(NoticeKind::Limited, text));
+            let text = format!(
+                "streaming view {} is read at its own last result: {}",
+                apart.name, apart.reason
+            );
+            self.session
+                .notices
+                .push(Notice::warning(NoticeKind::Limited, text));
         }
         Ok(start(self.server, query, view))
     }
@@ -69,7 +79,12 @@ fn start(server: &Arc<Server>, query: LogicalPlan, view: ReadView) -> RowStream 
             Some(Item::Batch(batch)) => Some((Ok(batch), Some((receiver, task)))),
             Some(Item::End(Ok(()))) => None,
             Some(Item::End(Err(error))) => Some((Err(error), None)),
-            None => Some((Err(Error::Bug("the query stopped without an answer; the log says why".into())), None)),
+            None => Some((
+                Err(Error::Bug(
+                    "the query stopped without an answer; the log says why".into(),
+                )),
+                None,
+            )),
         }
     })
     .boxed()
@@ -82,7 +97,7 @@ async fn produce(
     sender: &mpsc::Sender<Item>,
 ) -> Result<()> {
     let query = guarded(|| Ok(millpond_sql::optimize(query)?))?;
-    let mut batches = oneoff::execute(query, Arc::new(view), options).await?;
+    let mut batches = oneoff::execute(query, Arc::new(Reading(view)), options).await?;
     while let Some(batch) = batches.next().await {
         if sender.send(Item::Batch(batch?)).await.is_err() {
             break;

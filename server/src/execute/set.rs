@@ -15,7 +15,9 @@ impl Execution<'_> {
         drop(settings);
         if applied == Applied::NoBlock {
             let text = "SET LOCAL can only be used in transaction blocks";
-            self.session.notices.push(Notice::warning(NoticeKind::NoTransaction, text));
+            self.session
+                .notices
+                .push(Notice::warning(NoticeKind::NoTransaction, text));
         }
         Ok(Outcome::done(set.tag))
     }

@@ -19,9 +19,18 @@ pub(super) fn text_rows(
     rows: &[Vec<Option<String>>],
     tag: RowsTag,
 ) -> Result<Outcome> {
-    let fields: Vec<_> = columns.iter().map(|c| Field::new(&c.name, DataType::Utf8, true)).collect();
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|c| Field::new(&c.name, DataType::Utf8, true))
+        .collect();
     let arrays = (0..columns.len())
-        .map(|i| Arc::new(rows.iter().map(|row| row.get(i).cloned().flatten()).collect::<StringArray>()) as ArrayRef)
+        .map(|i| {
+            Arc::new(
+                rows.iter()
+                    .map(|row| row.get(i).cloned().flatten())
+                    .collect::<StringArray>(),
+            ) as ArrayRef
+        })
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;

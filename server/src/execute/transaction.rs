@@ -19,6 +19,10 @@ impl Execution<'_> {
         };
         let effect = self.session.transact(event)?;
         // COMMIT of a failed block rolls back, and says so.
-        Ok(Outcome::done(if effect == Effect::Rollback { "ROLLBACK" } else { tag }))
+        Ok(Outcome::done(if effect == Effect::Rollback {
+            "ROLLBACK"
+        } else {
+            tag
+        }))
     }
 }

@@ -8,6 +8,7 @@ use millpond_catalog::{ObjectName, SqlType, SystemType};
 use millpond_sql::{Error, ErrorKind};
 
 use super::definition::{Definition, strict};
+use crate::pg::encode::IdentifierNames;
 use crate::pg_catalog::{SystemContext, TYPES, Value, functions, namespaces, oid_of_row_type};
 
 pub const DEFINITIONS: &[Definition] = &[
@@ -120,6 +121,22 @@ const UNNAMED: Kind = Kind {
     find: |_, _| None,
     name: |_, _| None,
 };
+
+/// How values of the `reg` types print: as the name of what they identify.
+impl IdentifierNames for SystemContext {
+    fn name_of(&self, system: SystemType, oid: u32) -> Option<String> {
+        let kind = match system {
+            SystemType::RegClass => &CLASS,
+            SystemType::RegType => &TYPE,
+            SystemType::RegProc => &FUNCTION,
+            SystemType::RegProcedure => &PROCEDURE,
+            SystemType::RegNamespace => &SCHEMA,
+            SystemType::RegRole => &ROLE,
+            _ => &UNNAMED,
+        };
+        (kind.name)(self, oid)
+    }
+}
 
 /// An identifier, given as a number, as digits or as a name.
 fn find(context: &SystemContext, argument: &Value, kind: &Kind) -> Option<u32> {

@@ -35,7 +35,16 @@ impl Verifier {
         let salted = gen_salted_password(password, &salt, SCRAM_ITERATIONS);
         let secret = ScramSecret::verifier_from_salted_password(salt.to_vec(), salted, SCRAM_ITERATIONS);
         match secret {
-            ScramSecret::Verifier { salt, stored_key, server_key, .. } => Self { salt, stored_key, server_key },
+            ScramSecret::Verifier {
+                salt,
+                stored_key,
+                server_key,
+                ..
+            } => Self {
+                salt,
+                stored_key,
+                server_key,
+            },
             ScramSecret::SaltedPassword { .. } => unreachable!("the constructor's name says what it makes"),
         }
     }
@@ -68,7 +77,8 @@ impl<'a> Exchange<'a> {
             Exchange::Begun(verifier) => {
                 let (mechanism, data) = sasl_initial_response(body)?;
                 if mechanism != MECHANISM {
-                    let message = format!("client selected an invalid SASL authentication mechanism \"{mechanism}\"");
+                    let message =
+                        format!("client selected an invalid SASL authentication mechanism \"{mechanism}\"");
                     return Err(SessionError::Protocol(message).into());
                 }
                 let secret = ScramSecret::Verifier {

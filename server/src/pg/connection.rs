@@ -42,7 +42,10 @@ pub struct Connection {
 }
 
 enum Incoming {
-    Message { kind: u8, message: Result<Frontend> },
+    Message {
+        kind: u8,
+        message: Result<Frontend>,
+    },
     /// What follows cannot be told apart any more.
     Broken(String),
 }
@@ -68,7 +71,10 @@ impl Drop for Registration {
 /// Serves a client whose start-up is done until it or the server ends the connection.
 pub async fn serve(stream: TcpStream, started: Started, server: Arc<Server>) {
     let Started { info, unread } = started;
-    let _registration = Registration { server: server.clone(), pid: info.pid };
+    let _registration = Registration {
+        server: server.clone(),
+        pid: info.pid,
+    };
     let (reader, writer) = stream.into_split();
     let (sender, inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
     let reading = tokio::spawn(read_messages(reader, unread, sender, info.clone()));
@@ -90,7 +96,9 @@ pub async fn serve(stream: TcpStream, started: Started, server: Arc<Server>) {
 }
 
 fn told_settings(info: &SessionInfo) -> Vec<(&'static str, String)> {
-    reported(info.settings.read().current()).map(|(name, value)| (name, value.to_owned())).collect()
+    reported(info.settings.read().current())
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect()
 }
 
 async fn read_messages(
@@ -101,14 +109,24 @@ async fn read_messages(
 ) {
     loop {
         let incoming = match read_frame(&mut reader, &mut buffer).await {
-            Ok(Some(frame)) => Incoming::Message { kind: frame.kind, message: frame.decode() },
+            Ok(Some(frame)) => Incoming::Message {
+                kind: frame.kind,
+                message: frame.decode(),
+            },
             Err(FrameError::Invalid(text)) => Incoming::Broken(text),
-            Ok(None) | Err(FrameError::Io(_)) => {
+            Ok(None) | Err(FrameError::Gone) => {
                 info.cancel(CancelReason::ClientGone);
                 return;
             }
         };
-        let last = matches!(incoming, Incoming::Broken(_) | Incoming::Message { message: Ok(Frontend::Terminate), .. });
+        let last = matches!(
+            incoming,
+            Incoming::Broken(_)
+                | Incoming::Message {
+                    message: Ok(Frontend::Terminate),
+                    ..
+                }
+        );
         if sender.send(incoming).await.is_err() || last {
             return;
         }
@@ -123,8 +141,13 @@ impl Connection {
         while let Some(incoming) = self.next_message().await? {
             let next = match incoming {
                 Incoming::Broken(text) => return Err(SessionError::Protocol(text).into()),
-                Incoming::Message { message: Ok(message), .. } => self.handle(message).await?,
-                Incoming::Message { kind, message: Err(error) } => {
+                Incoming::Message {
+                    message: Ok(message), ..
+                } => self.handle(message).await?,
+                Incoming::Message {
+                    kind,
+                    message: Err(error),
+                } => {
                     self.handle_malformed(kind, error).await?;
                     Next::Continue
                 }
@@ -169,7 +192,10 @@ impl Connection {
                 let result = self.parse(name, &text, &types);
                 self.answered(result).await?;
             }
-            Frontend::Bind(Bind { .. }) | Frontend::Describe { .. } | Frontend::Execute { .. } | Frontend::Close { .. } => {
+            Frontend::Bind(Bind { .. })
+            | Frontend::Describe { .. }
+            | Frontend::Execute { .. }
+            | Frontend::Close { .. } => {
                 let result = self.extended(message).await;
                 self.answered(result).await?;
             }
@@ -186,7 +212,8 @@ impl Connection {
             Frontend::Copy => {}
             Frontend::FunctionCall => {
                 let message = "the function call message is not supported".to_owned();
-                self.report(&SessionError::Unsupported { message, hint: None }.into()).await?;
+                self.report(&SessionError::Unsupported { message, hint: None }.into())
+                    .await?;
                 self.ready().await?;
             }
             Frontend::Password(_) => {
@@ -202,7 +229,9 @@ impl Connection {
             Frontend::Describe { target, name } => self.describe(target, &name),
             Frontend::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
             Frontend::Close { target, name } => self.close(target, &name),
-            other => Err(Error::Bug(format!("{other:?} is no message of the extended protocol"))),
+            other => Err(Error::Bug(format!(
+                "{other:?} is no message of the extended protocol"
+            ))),
         }
     }
 
@@ -256,7 +285,8 @@ impl Connection {
             Transaction::Block { .. } => TransactionStatus::Transaction,
             Transaction::Failed { .. } => TransactionStatus::Error,
         };
-        self.outbox.put(Message::ReadyForQuery(ReadyForQuery::new(status)))?;
+        self.outbox
+            .put(Message::ReadyForQuery(ReadyForQuery::new(status)))?;
         self.flush().await
     }
 
@@ -270,7 +300,10 @@ impl Connection {
         for ((name, value), (_, before)) in now.iter().zip(&self.told) {
             // Fixed by the log-in.
             if value != before && *name != "session_authorization" {
-                self.outbox.put(Message::ParameterStatus(ParameterStatus::new((*name).to_owned(), value.clone())))?;
+                self.outbox.put(Message::ParameterStatus(ParameterStatus::new(
+                    (*name).to_owned(),
+                    value.clone(),
+                )))?;
             }
         }
         self.told = now;
@@ -312,7 +345,11 @@ impl Connection {
     }
 
     pub(super) fn execution<'a>(&'a mut self, work: &'a Work) -> Execution<'a> {
-        Execution { server: &self.server, session: &mut self.session, work }
+        Execution {
+            server: &self.server,
+            session: &mut self.session,
+            work,
+        }
     }
 
     /// Sends what was gathered. A client that does not read holds this up; the end of the server does not wait for it.

@@ -44,7 +44,11 @@ impl Style {
         Self {
             zone: Zone::parse(settings.time_zone()).unwrap_or_default(),
             interval: IntervalStyle::parse(get("IntervalStyle")),
-            bytea: if get("bytea_output") == "escape" { ByteaOutput::Escape } else { ByteaOutput::Hex },
+            bytea: if get("bytea_output") == "escape" {
+                ByteaOutput::Escape
+            } else {
+                ByteaOutput::Hex
+            },
             names: None,
         }
     }
@@ -83,8 +87,11 @@ pub struct RowEncoder {
 impl RowEncoder {
     /// `formats` are as in [`Format::of_column`].
     pub fn new(types: impl IntoIterator<Item = SqlType>, formats: &[Format], style: Style) -> Self {
-        let columns =
-            types.into_iter().enumerate().map(|(i, t)| (t, Format::of_column(formats, i))).collect();
+        let columns = types
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| (t, Format::of_column(formats, i)))
+            .collect();
         Self { columns, style }
     }
 

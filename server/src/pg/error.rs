@@ -52,7 +52,11 @@ pub enum Ending {
 
 impl Report {
     pub fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self { sqlstate, message: message.into(), ..Self::default() }
+        Self {
+            sqlstate,
+            message: message.into(),
+            ..Self::default()
+        }
     }
 
     pub fn of(error: &Error) -> Self {
@@ -75,7 +79,10 @@ impl Report {
             Error::Storage(error) => Self::new(of_storage(error), message),
             Error::Boot { .. } => Self::new(INTERNAL_ERROR, message),
             Error::DataFusion(error) => of_datafusion(error),
-            Error::Session(error) => Self { hint: session_hint(error), ..Self::new(of_session(error), message) },
+            Error::Session(error) => Self {
+                hint: session_hint(error),
+                ..Self::new(of_session(error), message)
+            },
             Error::Value(error) => of_value(error),
             Error::Cancelled(reason) => Self::new(of_cancel(*reason), message),
             Error::Bug(_) => Self::new(INTERNAL_ERROR, message),
@@ -177,16 +184,23 @@ fn of_kind(kind: ErrorKind) -> &'static str {
 fn of_engine(error: &EngineError) -> Report {
     let message = error.to_string();
     match error {
-        EngineError::Unsupported { hint, .. } => {
-            Report { hint: hint.clone(), ..Report::new(FEATURE_NOT_SUPPORTED, message) }
-        }
-        EngineError::User { sqlstate, hint, .. } => Report { hint: hint.clone(), ..Report::new(sqlstate, message) },
+        EngineError::Unsupported { hint, .. } => Report {
+            hint: hint.clone(),
+            ..Report::new(FEATURE_NOT_SUPPORTED, message)
+        },
+        EngineError::User { sqlstate, hint, .. } => Report {
+            hint: hint.clone(),
+            ..Report::new(sqlstate, message)
+        },
         EngineError::Source(error) => {
             let hint = match error {
                 SourceError::Unavailable(_) => None,
                 SourceError::Failed { hint, .. } => hint.clone(),
             };
-            Report { hint, ..Report::new(of_source(error), message) }
+            Report {
+                hint,
+                ..Report::new(of_source(error), message)
+            }
         }
         EngineError::Storage(error) => Report::new(of_storage(error), message),
         EngineError::Bug(_) => Report::new(INTERNAL_ERROR, message),
@@ -205,7 +219,9 @@ fn of_connector(error: &ConnectorError) -> &'static str {
     match error {
         ConnectorError::UnknownConnector { .. } => "42704",
         ConnectorError::UnknownOption { .. } | ConnectorError::DuplicateOption { .. } => "42601",
-        ConnectorError::MissingOption { .. } | ConnectorError::InvalidOption { .. } => INVALID_PARAMETER_VALUE,
+        ConnectorError::MissingOption { .. } | ConnectorError::InvalidOption { .. } => {
+            INVALID_PARAMETER_VALUE
+        }
         ConnectorError::Columns { .. } => "42P16",
         ConnectorError::NotSupported { .. } => FEATURE_NOT_SUPPORTED,
         ConnectorError::Missing { .. } => "58P01",
@@ -268,7 +284,11 @@ fn of_value(error: &ValueError) -> Report {
     };
     let report = Report::new(sqlstate, error.to_string());
     match error {
-        ValueError::NotNull { relation, schema, column } => Report {
+        ValueError::NotNull {
+            relation,
+            schema,
+            column,
+        } => Report {
             schema: Some(schema.clone()),
             table: Some(relation.clone()),
             column: Some(column.clone()),
@@ -301,7 +321,8 @@ fn of_datafusion(error: &DataFusionError) -> Report {
             let sqlstate = match inner.as_ref() {
                 SchemaError::AmbiguousReference { .. } => AMBIGUOUS_COLUMN,
                 SchemaError::FieldNotFound { .. } => UNDEFINED_COLUMN,
-                SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => "42701",
+                SchemaError::DuplicateQualifiedField { .. }
+                | SchemaError::DuplicateUnqualifiedField { .. } => "42701",
             };
             Report::new(sqlstate, inner.to_string())
         }
@@ -358,11 +379,22 @@ fn of_text(text: &str) -> Report {
     if let Some(report) = of_cast_text(text) {
         return report;
     }
-    let sqlstate = if has(&["overflow", "out of range", "too large to store", "too small to store"]) {
+    let sqlstate = if has(&[
+        "overflow",
+        "out of range",
+        "too large to store",
+        "too small to store",
+    ]) {
         NUMERIC_OUT_OF_RANGE
     } else if has(&["more than one row", "more than one element"]) {
         "21000"
-    } else if has(&["error parsing timestamp", "error parsing date", "parsing time", "date32 type", "date64 type"]) {
+    } else if has(&[
+        "error parsing timestamp",
+        "error parsing date",
+        "parsing time",
+        "date32 type",
+        "date64 type",
+    ]) {
         "22007"
     } else if has(&["cannot cast string", "parsing", "cannot parse", "invalid digit"]) {
         INVALID_TEXT
@@ -390,7 +422,10 @@ fn of_cast_text(text: &str) -> Option<Report> {
         other if other.starts_with("Interval") => ("interval", "22007"),
         _ => return None,
     };
-    Some(Report::new(sqlstate, format!("invalid input syntax for type {name}: \"{value}\"")))
+    Some(Report::new(
+        sqlstate,
+        format!("invalid input syntax for type {name}: \"{value}\""),
+    ))
 }
 
 #[cfg(test)]
@@ -406,7 +441,10 @@ mod tests {
     #[test]
     fn errors_of_values_keep_their_class_through_the_layers() {
         let divide = || ArrowError::DivideByZero;
-        assert_eq!(code(DataFusionError::ArrowError(Box::new(divide()), None)), "22012");
+        assert_eq!(
+            code(DataFusionError::ArrowError(Box::new(divide()), None)),
+            "22012"
+        );
         let nested = DataFusionError::ArrowError(Box::new(divide()), None).context("while doing this");
         assert_eq!(code(DataFusionError::Shared(Arc::new(nested))), "22012");
         let overflow = ArrowError::ArithmeticOverflow("1 + 1".into());
@@ -425,8 +463,12 @@ mod tests {
 
     #[test]
     fn a_message_has_the_fields_that_clients_read() {
-        let error: Error =
-            ValueError::NotNull { relation: "t".into(), schema: "public".into(), column: "a".into() }.into();
+        let error: Error = ValueError::NotNull {
+            relation: "t".into(),
+            schema: "public".into(),
+            column: "a".into(),
+        }
+        .into();
         let PgWireBackendMessage::ErrorResponse(response) = Report::of(&error).message(Ending::Error) else {
             panic!("not an ErrorResponse")
         };

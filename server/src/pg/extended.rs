@@ -34,9 +34,14 @@ impl Connection {
         if statements.len() > 1 {
             return Err(SessionError::MultipleStatements.into());
         }
-        let declared = types.iter().map(|oid| declared_type(*oid)).collect::<Result<Vec<_>>>()?;
+        let declared = types
+            .iter()
+            .map(|oid| declared_type(*oid))
+            .collect::<Result<Vec<_>>>()?;
         let work = self.begin_work(text);
-        let prepared = self.execution(&work).prepare_statement(statements.pop(), declared);
+        let prepared = self
+            .execution(&work)
+            .prepare_statement(statements.pop(), declared);
         self.end_work(work);
         self.session.statements.insert(name, Arc::new(prepared?));
         self.outbox.put(Message::ParseComplete(ParseComplete::new()))
@@ -55,10 +60,21 @@ impl Connection {
         let (state, columns) = bound?;
         let width = columns.as_ref().map_or(0, Vec::len);
         if formats.len() > 1 && formats.len() != width {
-            let text = format!("bind message has {} result formats but query has {width} columns", formats.len());
+            let text = format!(
+                "bind message has {} result formats but query has {width} columns",
+                formats.len()
+            );
             return Err(SessionError::WrongParameters(text).into());
         }
-        self.session.portals.insert(bind.portal, Portal { columns, formats, hold: false, state });
+        self.session.portals.insert(
+            bind.portal,
+            Portal {
+                columns,
+                formats,
+                hold: false,
+                state,
+            },
+        );
         self.outbox.put(Message::BindComplete(BindComplete::new()))
     }
 
@@ -70,7 +86,10 @@ impl Connection {
         let (given, wanted) = (bind.parameters.len(), prepared.parameters.len());
         let formats = formats(&bind.parameter_formats)?;
         if formats.len() > 1 && formats.len() != given {
-            let text = format!("bind message has {} parameter formats but {given} parameters", formats.len());
+            let text = format!(
+                "bind message has {} parameter formats but {given} parameters",
+                formats.len()
+            );
             return Err(SessionError::WrongParameters(text).into());
         }
         if given != wanted {
@@ -80,11 +99,17 @@ impl Connection {
             );
             return Err(SessionError::WrongParameters(text).into());
         }
-        let zone = self.style().zone;
+        let zone = self.session.style().zone;
         let values = bind.parameters.iter().zip(&prepared.parameters).enumerate();
         values
             .map(|(i, (value, sql_type))| {
-                decode::parameter(i + 1, value.as_deref(), Format::of_column(&formats, i), sql_type, zone)
+                decode::parameter(
+                    i + 1,
+                    value.as_deref(),
+                    Format::of_column(&formats, i),
+                    sql_type,
+                    zone,
+                )
             })
             .collect()
     }
@@ -96,15 +121,22 @@ impl Connection {
         prepared: &PreparedStatement,
         values: &[datafusion::scalar::ScalarValue],
     ) -> Result<(PortalState, Option<Vec<millpond_sql::plan::OutputColumn>>)> {
-        let Some(statement) = &prepared.statement else { return Ok((PortalState::Ready(None), None)) };
+        let Some(statement) = &prepared.statement else {
+            return Ok((PortalState::Ready(None), None));
+        };
         let execution = self.execution(work);
-        let plan = execution.plan(statement, &prepared.declared)?;
-        let columns = result_columns(execution.session, &plan)?;
+        let mut planned = execution.plan(statement, &prepared.declared)?;
+        let columns = result_columns(execution.session, &planned.plan)?;
         if shape(columns.as_deref()) != shape(prepared.columns.as_deref()) {
             return Err(SessionError::ResultTypeChanged.into());
         }
-        let plan = if values.is_empty() { plan } else { plan.bind(values)? };
-        Ok((PortalState::Ready(Some(Box::new((statement.clone(), plan)))), columns))
+        if !values.is_empty() {
+            planned.plan = planned.plan.bind(values)?;
+        }
+        Ok((
+            PortalState::Ready(Some(Box::new((statement.clone(), planned)))),
+            columns,
+        ))
     }
 
     pub(super) fn describe(&mut self, target: Target, name: &str) -> Result<()> {
@@ -112,7 +144,8 @@ impl Connection {
             Target::Statement => {
                 let prepared = self.session.statement(name)?;
                 let oids = prepared.parameters.iter().map(SqlType::oid).collect();
-                self.outbox.put(Message::ParameterDescription(ParameterDescription::new(oids)))?;
+                self.outbox
+                    .put(Message::ParameterDescription(ParameterDescription::new(oids)))?;
                 (prepared.columns.clone(), Vec::new())
             }
             Target::Portal => {
@@ -141,27 +174,38 @@ impl Connection {
         Ok(())
     }
 
-    async fn run_portal(&mut self, work: &Work, name: &str, portal: &mut Portal, rows_max: u32) -> Result<()> {
+    async fn run_portal(
+        &mut self,
+        work: &Work,
+        name: &str,
+        portal: &mut Portal,
+        rows_max: u32,
+    ) -> Result<()> {
         if let PortalState::Ready(bound) = &mut portal.state {
             let outcome = match bound.take() {
                 None => Outcome::Empty,
                 Some(bound) => {
-                    let (statement, plan) = *bound;
+                    let (statement, planned) = *bound;
                     // A block may have failed since Bind.
                     self.session.check_allowed(&statement.statement)?;
-                    self.execution(work).carry_out(&statement, plan).await?
+                    self.execution(work).carry_out(&statement, planned).await?
                 }
             };
             self.put_notices()?;
             portal.state = match outcome {
-                Outcome::Rows { rows, tag, .. } => PortalState::Open { rows: FetchRows::shared(rows), tag },
+                Outcome::Rows { rows, tag, .. } => PortalState::Open {
+                    rows: FetchRows::shared(rows),
+                    tag,
+                },
                 Outcome::Done { tag } => {
                     portal.state = PortalState::Finished;
                     return self.put_complete(tag);
                 }
                 Outcome::Empty => {
                     portal.state = PortalState::Ready(None);
-                    return self.outbox.put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
+                    return self
+                        .outbox
+                        .put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
                 }
             };
         }
@@ -170,7 +214,10 @@ impl Connection {
         };
         let limit = (rows_max > 0).then_some(u64::from(rows_max));
         let columns = portal.columns.as_deref().unwrap_or_default();
-        let sent = self.send_rows(work, columns, &portal.formats, fetch(rows.clone(), limit), false).await?;
+        let sent = self
+            .send_rows(work, columns, &portal.formats, fetch(rows.clone(), limit), false)
+            .await?;
+        self.session.apply_setting_changes()?;
         if limit == Some(sent) {
             return self.outbox.put(Message::PortalSuspended(PortalSuspended::new()));
         }

@@ -24,8 +24,15 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 pub enum StartupPacket {
     Ssl,
     Gss,
-    Cancel { pid: i32, secret: i32 },
-    Startup { major: u16, minor: u16, parameters: Vec<(String, String)> },
+    Cancel {
+        pid: i32,
+        secret: i32,
+    },
+    Startup {
+        major: u16,
+        minor: u16,
+        parameters: Vec<(String, String)>,
+    },
 }
 
 /// What Describe and Close are about.
@@ -38,11 +45,24 @@ pub enum Target {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frontend {
     Query(String),
-    Parse { name: String, text: String, types: Vec<u32> },
+    Parse {
+        name: String,
+        text: String,
+        types: Vec<u32>,
+    },
     Bind(Bind),
-    Describe { target: Target, name: String },
-    Execute { portal: String, rows_max: u32 },
-    Close { target: Target, name: String },
+    Describe {
+        target: Target,
+        name: String,
+    },
+    Execute {
+        portal: String,
+        rows_max: u32,
+    },
+    Close {
+        target: Target,
+        name: String,
+    },
     Flush,
     Sync,
     Terminate,
@@ -67,12 +87,13 @@ pub struct Bind {
 pub enum FrameError {
     /// The bytes are no message; the connection has to end.
     Invalid(String),
-    Io(std::io::Error),
+    /// The client is gone.
+    Gone,
 }
 
 impl From<std::io::Error> for FrameError {
-    fn from(error: std::io::Error) -> Self {
-        FrameError::Io(error)
+    fn from(_: std::io::Error) -> Self {
+        FrameError::Gone
     }
 }
 
@@ -99,11 +120,17 @@ pub async fn read_frame<R: AsyncRead + Unpin>(
 }
 
 fn cut_frame(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
-    let Some(kind) = buffer.first().copied() else { return Ok(None) };
-    let Some(length_max) = length_max(kind) else {
-        return Err(FrameError::Invalid(format!("invalid frontend message type {kind}")));
+    let Some(kind) = buffer.first().copied() else {
+        return Ok(None);
     };
-    let Some(length) = buffer.get(1..5) else { return Ok(None) };
+    let Some(length_max) = length_max(kind) else {
+        return Err(FrameError::Invalid(format!(
+            "invalid frontend message type {kind}"
+        )));
+    };
+    let Some(length) = buffer.get(1..5) else {
+        return Ok(None);
+    };
     let length = u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
     if !(4..=length_max).contains(&length) {
         return Err(FrameError::Invalid(format!(
@@ -116,7 +143,10 @@ fn cut_frame(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
         return Ok(None);
     }
     buffer.advance(5);
-    Ok(Some(Frame { kind, body: buffer.split_to(length - 4).freeze() }))
+    Ok(Some(Frame {
+        kind,
+        body: buffer.split_to(length - 4).freeze(),
+    }))
 }
 
 /// `None` for bytes that begin no message.
@@ -129,7 +159,9 @@ fn length_max(kind: u8) -> Option<usize> {
 }
 
 /// Reads one packet of the start-up phase; `None` when the client went before it was complete.
-pub async fn read_startup_packet<R: AsyncRead + Unpin>(stream: &mut R) -> Result<Option<StartupPacket>, FrameError> {
+pub async fn read_startup_packet<R: AsyncRead + Unpin>(
+    stream: &mut R,
+) -> Result<Option<StartupPacket>, FrameError> {
     let mut length = [0; 4];
     if let Err(error) = stream.read_exact(&mut length).await {
         return gone(error);
@@ -142,11 +174,17 @@ pub async fn read_startup_packet<R: AsyncRead + Unpin>(stream: &mut R) -> Result
     if let Err(error) = stream.read_exact(&mut body).await {
         return gone(error);
     }
-    decode_startup(Bytes::from(body)).map(Some).map_err(|e| FrameError::Invalid(e.to_string()))
+    decode_startup(Bytes::from(body))
+        .map(Some)
+        .map_err(|e| FrameError::Invalid(e.to_string()))
 }
 
 fn gone(error: std::io::Error) -> Result<Option<StartupPacket>, FrameError> {
-    if error.kind() == std::io::ErrorKind::UnexpectedEof { Ok(None) } else { Err(error.into()) }
+    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        Ok(None)
+    } else {
+        Err(error.into())
+    }
 }
 
 fn decode_startup(body: Bytes) -> Result<StartupPacket> {
@@ -155,7 +193,12 @@ fn decode_startup(body: Bytes) -> Result<StartupPacket> {
     match code {
         SSL_REQUEST => return Ok(StartupPacket::Ssl),
         GSS_REQUEST => return Ok(StartupPacket::Gss),
-        CANCEL_REQUEST => return Ok(StartupPacket::Cancel { pid: body.i32()?, secret: body.i32()? }),
+        CANCEL_REQUEST => {
+            return Ok(StartupPacket::Cancel {
+                pid: body.i32()?,
+                secret: body.i32()?,
+            });
+        }
         _ => {}
     }
     let (major, minor) = ((code >> 16) as u16, (code & 0xffff) as u16);
@@ -170,7 +213,11 @@ fn decode_startup(body: Bytes) -> Result<StartupPacket> {
             parameters.push((name, body.text()?));
         }
     }
-    Ok(StartupPacket::Startup { major, minor, parameters })
+    Ok(StartupPacket::Startup {
+        major,
+        minor,
+        parameters,
+    })
 }
 
 impl Frame {
@@ -180,7 +227,11 @@ impl Frame {
             b'Q' => Frontend::Query(body.text()?),
             b'P' => {
                 let (name, text) = (body.text()?, body.text()?);
-                Frontend::Parse { name, text, types: body.list(Body::u32)? }
+                Frontend::Parse {
+                    name,
+                    text,
+                    types: body.list(Body::u32)?,
+                }
             }
             b'B' => Frontend::Bind(Bind {
                 portal: body.text()?,
@@ -189,12 +240,21 @@ impl Frame {
                 parameters: body.list(Body::value)?,
                 result_formats: body.list(Body::i16)?,
             }),
-            b'D' => Frontend::Describe { target: body.target()?, name: body.text()? },
-            b'C' => Frontend::Close { target: body.target()?, name: body.text()? },
+            b'D' => Frontend::Describe {
+                target: body.target()?,
+                name: body.text()?,
+            },
+            b'C' => Frontend::Close {
+                target: body.target()?,
+                name: body.text()?,
+            },
             b'E' => {
                 let portal = body.text()?;
                 // Zero and less mean no limit.
-                Frontend::Execute { portal, rows_max: u32::try_from(body.i32()?).unwrap_or(0) }
+                Frontend::Execute {
+                    portal,
+                    rows_max: u32::try_from(body.i32()?).unwrap_or(0),
+                }
             }
             b'H' => Frontend::Flush,
             b'S' => Frontend::Sync,
@@ -312,15 +372,26 @@ mod tests {
 
     #[test]
     fn impossible_frames_are_refused_before_anything_is_kept() {
-        for bytes in [&b"!\0\0\0\x08"[..], b"Q\0\0\0\0", b"Q\0\0\0\x03", b"Q\x7f\xff\xff\xff", b"S\0\0\xff\xff"] {
-            assert!(matches!(cut_frame(&mut BytesMut::from(bytes)), Err(FrameError::Invalid(_))), "{bytes:?}");
+        for bytes in [
+            &b"!\0\0\0\x08"[..],
+            b"Q\0\0\0\0",
+            b"Q\0\0\0\x03",
+            b"Q\x7f\xff\xff\xff",
+            b"S\0\0\xff\xff",
+        ] {
+            assert!(
+                matches!(cut_frame(&mut BytesMut::from(bytes)), Err(FrameError::Invalid(_))),
+                "{bytes:?}"
+            );
         }
     }
 
     #[test]
     fn bind() {
         let body = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\0";
-        let Frontend::Bind(bind) = decode(b'B', body).unwrap() else { panic!("not a Bind") };
+        let Frontend::Bind(bind) = decode(b'B', body).unwrap() else {
+            panic!("not a Bind")
+        };
         assert_eq!((bind.portal.as_str(), bind.statement.as_str()), ("p", "s"));
         assert_eq!(bind.parameter_formats, [1]);
         assert_eq!(bind.parameters, [Some(Bytes::from_static(b"ab")), None]);
@@ -331,12 +402,18 @@ mod tests {
     fn truncated_and_overlong_bodies_are_errors() {
         let whole = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\x01\0\0";
         for length in 0..whole.len() {
-            assert!(decode(b'B', &whole[..length]).is_err(), "a Bind cut off after {length} bytes");
+            assert!(
+                decode(b'B', &whole[..length]).is_err(),
+                "a Bind cut off after {length} bytes"
+            );
         }
         assert!(decode(b'S', b"x").is_err());
         assert!(decode(b'Q', b"no zero byte").is_err());
         assert!(decode(b'D', b"X\0").is_err());
-        assert!(matches!(decode(b'Q', b"\xff\0"), Err(Error::Value(ValueError::NotUtf8))));
+        assert!(matches!(
+            decode(b'Q', b"\xff\0"),
+            Err(Error::Value(ValueError::NotUtf8))
+        ));
         // A length that is negative but not -1.
         assert!(decode(b'B', b"\0\0\0\0\0\x01\xff\xff\xff\xfe\0\0").is_err());
     }
@@ -346,11 +423,27 @@ mod tests {
         let mut body = 196_608u32.to_be_bytes().to_vec();
         body.extend_from_slice(b"user\0ann\0database\0d\0\0");
         let packet = decode_startup(body.clone().into()).unwrap();
-        let parameters = vec![("user".to_owned(), "ann".to_owned()), ("database".to_owned(), "d".to_owned())];
-        assert_eq!(packet, StartupPacket::Startup { major: 3, minor: 0, parameters });
+        let parameters = vec![
+            ("user".to_owned(), "ann".to_owned()),
+            ("database".to_owned(), "d".to_owned()),
+        ];
+        assert_eq!(
+            packet,
+            StartupPacket::Startup {
+                major: 3,
+                minor: 0,
+                parameters
+            }
+        );
         body.truncate(body.len() - 1);
-        assert!(decode_startup(body.into()).is_err(), "without the final zero byte");
+        assert!(
+            decode_startup(body.into()).is_err(),
+            "without the final zero byte"
+        );
         let cancel = [CANCEL_REQUEST, 7, 9].map(u32::to_be_bytes).concat();
-        assert_eq!(decode_startup(cancel.into()).unwrap(), StartupPacket::Cancel { pid: 7, secret: 9 });
+        assert_eq!(
+            decode_startup(cancel.into()).unwrap(),
+            StartupPacket::Cancel { pid: 7, secret: 9 }
+        );
     }
 }

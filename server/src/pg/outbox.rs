@@ -16,12 +16,17 @@ pub struct Outbox<W> {
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub fn new(stream: W) -> Self {
-        Self { stream, buffer: BytesMut::with_capacity(8 << 10) }
+        Self {
+            stream,
+            buffer: BytesMut::with_capacity(8 << 10),
+        }
     }
 
     /// Adds a message.
     pub fn put(&mut self, message: PgWireBackendMessage) -> Result<()> {
-        message.encode(&mut self.buffer).map_err(|e| Error::Bug(format!("a message could not be encoded: {e}")))
+        message
+            .encode(&mut self.buffer)
+            .map_err(|e| Error::Bug(format!("a message could not be encoded: {e}")))
     }
 
     /// Sends what was gathered.

@@ -28,7 +28,7 @@ impl Connection {
         describe: bool,
     ) -> Result<u64> {
         let types = columns.iter().map(|c| c.sql_type.clone());
-        let encoder = RowEncoder::new(types, formats, self.style());
+        let encoder = RowEncoder::new(types, formats, self.session.style());
         let (mut described, mut sent) = (!describe, 0);
         loop {
             let next = match work.race(rows.next().map(Ok)).now_or_never() {
@@ -59,12 +59,17 @@ impl Connection {
     /// Sends what was gathered, then stops if the statement was cancelled meanwhile. A cancel does not cut a message off.
     async fn flush_or_stop(&mut self, work: &Work) -> Result<()> {
         self.flush().await?;
-        if work.token().is_cancelled() { Err(work.cancelled()) } else { Ok(()) }
+        if work.token().is_cancelled() {
+            Err(work.cancelled())
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn put_complete(&mut self, tag: String) -> Result<()> {
         self.put_notices()?;
-        self.outbox.put(Message::CommandComplete(CommandComplete::new(tag)))
+        self.outbox
+            .put(Message::CommandComplete(CommandComplete::new(tag)))
     }
 }
 
@@ -84,5 +89,7 @@ pub(super) fn row_description(columns: &[OutputColumn], formats: &[Format]) -> M
             Format::of_column(formats, i).code(),
         )
     };
-    Message::RowDescription(RowDescription::new(columns.iter().enumerate().map(field).collect()))
+    Message::RowDescription(RowDescription::new(
+        columns.iter().enumerate().map(field).collect(),
+    ))
 }

@@ -29,11 +29,14 @@ impl Connection {
     async fn run_text(&mut self, text: &str) -> Result<()> {
         let statements = parse(text)?;
         if statements.is_empty() {
-            return self.outbox.put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
+            return self
+                .outbox
+                .put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
         }
         for statement in statements {
             let work = self.begin_work(statement.text());
-            let result = match self.execution(&work).execute(&statement).await {
+            let executed = self.execution(&work).execute(&statement).await;
+            let result = match executed {
                 Ok(outcome) => self.answer(&work, outcome).await,
                 Err(error) => Err(error),
             };
@@ -48,10 +51,13 @@ impl Connection {
         match outcome {
             Outcome::Rows { columns, rows, tag } => {
                 let sent = self.send_rows(work, &columns, &[], rows, true).await?;
+                self.session.apply_setting_changes()?;
                 self.put_complete(tag.text(sent))
             }
             Outcome::Done { tag } => self.put_complete(tag),
-            Outcome::Empty => self.outbox.put(Message::EmptyQueryResponse(EmptyQueryResponse::new())),
+            Outcome::Empty => self
+                .outbox
+                .put(Message::EmptyQueryResponse(EmptyQueryResponse::new())),
         }
     }
 }

@@ -45,7 +45,7 @@ impl From<Error> for Refused {
 impl From<FrameError> for Refused {
     fn from(error: FrameError) -> Self {
         match error {
-            FrameError::Io(_) => Refused::Quietly,
+            FrameError::Gone => Refused::Quietly,
             FrameError::Invalid(text) => Refused::Fatal(SessionError::Protocol(text).into()),
         }
     }
@@ -77,17 +77,28 @@ pub async fn start(stream: &mut TcpStream, address: SocketAddr, server: &Server)
 async fn negotiate(stream: &mut TcpStream, address: SocketAddr, server: &Server) -> Result<Started, Refused> {
     let (major, minor, parameters) = first_packet(stream, server).await?;
     if major != 3 {
-        let message = format!("unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR_VERSION}");
+        let message = format!(
+            "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{MINOR_VERSION}"
+        );
         return Err(Error::from(SessionError::Unsupported { message, hint: None }).into());
     }
     let mut out = BytesMut::new();
-    let unknown: Vec<String> =
-        parameters.iter().filter(|(name, _)| name.starts_with("_pq_.")).map(|(name, _)| name.clone()).collect();
+    let unknown: Vec<String> = parameters
+        .iter()
+        .filter(|(name, _)| name.starts_with("_pq_."))
+        .map(|(name, _)| name.clone())
+        .collect();
     if i32::from(minor) > MINOR_VERSION || !unknown.is_empty() {
-        put(&mut out, Message::NegotiateProtocolVersion(NegotiateProtocolVersion::new(MINOR_VERSION, unknown)))?;
+        put(
+            &mut out,
+            Message::NegotiateProtocolVersion(NegotiateProtocolVersion::new(MINOR_VERSION, unknown)),
+        )?;
     }
     let get = |wanted: &str| {
-        parameters.iter().find(|(name, value)| name == wanted && !value.is_empty()).map(|(_, value)| value.clone())
+        parameters
+            .iter()
+            .find(|(name, value)| name == wanted && !value.is_empty())
+            .map(|(_, value)| value.clone())
     };
     let user = get("user").ok_or(Error::from(SessionError::NoUser))?;
     let database = get("database").unwrap_or_else(|| user.clone());
@@ -100,15 +111,30 @@ async fn negotiate(stream: &mut TcpStream, address: SocketAddr, server: &Server)
     if let Some(verifier) = &server.password {
         authenticate(stream, &mut out, &mut unread, &user, verifier).await?;
     }
-    let client = Client { user, database, address: Some(address), settings };
+    let client = Client {
+        user,
+        database,
+        address: Some(address),
+        settings,
+    };
     let info = server.open_session(client)?;
     put(&mut out, Message::Authentication(Authentication::Ok))?;
     for (name, value) in reported(info.settings.read().current()) {
         // The one setting that is fixed for a session and not for all of them.
-        let value = if name == "session_authorization" { &info.user } else { value };
-        put(&mut out, Message::ParameterStatus(ParameterStatus::new(name.to_owned(), value.to_owned())))?;
+        let value = if name == "session_authorization" {
+            &info.user
+        } else {
+            value
+        };
+        put(
+            &mut out,
+            Message::ParameterStatus(ParameterStatus::new(name.to_owned(), value.to_owned())),
+        )?;
     }
-    put(&mut out, Message::BackendKeyData(BackendKeyData::new(info.pid, SecretKey::I32(info.secret))))?;
+    put(
+        &mut out,
+        Message::BackendKeyData(BackendKeyData::new(info.pid, SecretKey::I32(info.secret))),
+    )?;
     let sent = stream.write_all_buf(&mut out).await;
     if sent.is_err() {
         server.sessions.close(info.pid);
@@ -131,7 +157,11 @@ async fn first_packet(
                 server.sessions.cancel_request(pid, secret);
                 return Err(Refused::Quietly);
             }
-            StartupPacket::Startup { major, minor, parameters } => return Ok((major, minor, parameters)),
+            StartupPacket::Startup {
+                major,
+                minor,
+                parameters,
+            } => return Ok((major, minor, parameters)),
         }
     }
     Err(Error::from(SessionError::Protocol("expected a startup packet".into())).into())
@@ -144,7 +174,10 @@ async fn authenticate(
     user: &str,
     verifier: &Verifier,
 ) -> Result<(), Refused> {
-    put(out, Message::Authentication(Authentication::SASL(vec![auth::MECHANISM.to_owned()])))?;
+    put(
+        out,
+        Message::Authentication(Authentication::SASL(vec![auth::MECHANISM.to_owned()])),
+    )?;
     let mut exchange = Exchange::new(verifier);
     loop {
         stream.write_all_buf(out).await?;
@@ -155,7 +188,10 @@ async fn authenticate(
         }
         match exchange.next(user, frame.body)? {
             Step::Continue(challenge, next) => {
-                put(out, Message::Authentication(Authentication::SASLContinue(challenge)))?;
+                put(
+                    out,
+                    Message::Authentication(Authentication::SASLContinue(challenge)),
+                )?;
                 exchange = next;
             }
             Step::Done(proof) => {
@@ -167,5 +203,7 @@ async fn authenticate(
 }
 
 fn put(out: &mut BytesMut, message: Message) -> Result<()> {
-    message.encode(out).map_err(|e| Error::Bug(format!("a message could not be encoded: {e}")))
+    message
+        .encode(out)
+        .map_err(|e| Error::Bug(format!("a message could not be encoded: {e}")))
 }

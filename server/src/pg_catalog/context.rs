@@ -74,6 +74,7 @@ impl SystemContext {
             user: "millpond".to_owned(),
             database: "millpond".to_owned(),
             address: None,
+            settings: Settings::default(),
         };
         let session = sessions.open(client, 0, &CancellationToken::new());
         let server = ServerState {

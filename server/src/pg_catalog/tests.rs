@@ -100,6 +100,7 @@ pub fn context() -> Arc<SystemContext> {
         user: "alice".to_owned(),
         database: "pond".to_owned(),
         address: None,
+        settings: millpond_sql::Settings::default(),
     };
     let session = sessions.open(client, 0, &CancellationToken::new());
     let server = ServerState {

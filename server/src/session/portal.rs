@@ -6,11 +6,12 @@ use arrow::array::RecordBatch;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use millpond_catalog::SqlType;
+use millpond_sql::ParsedStatement;
 use millpond_sql::plan::OutputColumn;
-use millpond_sql::{ParsedStatement, Plan};
 use tokio::sync::Mutex;
 
 use crate::error::Result;
+use crate::execute::Planned;
 use crate::outcome::{RowStream, RowsTag};
 use crate::pg::format::Format;
 
@@ -40,7 +41,7 @@ pub struct Portal {
 #[derive(Debug)]
 pub enum PortalState {
     /// Not executed yet; `None` for a text without a statement.
-    Ready(Option<Box<(ParsedStatement, Plan)>>),
+    Ready(Option<Box<(ParsedStatement, Planned)>>),
     /// Some of the rows may have been fetched.
     Open { rows: SharedRows, tag: RowsTag },
     /// A statement without rows was executed.

@@ -94,7 +94,10 @@ impl SessionInfo {
 
     /// Cancelled when the work that runs now is to stop, for code that cannot be dropped: blocking waits.
     pub fn cancellation(&self) -> CancellationToken {
-        self.running.lock().as_ref().map_or_else(|| self.terminate.clone(), |running| running.token.clone())
+        self.running
+            .lock()
+            .as_ref()
+            .map_or_else(|| self.terminate.clone(), |running| running.token.clone())
     }
 
     /// Work has ended; a cancel from now on does nothing.
@@ -224,6 +227,7 @@ mod tests {
             user: "u".into(),
             database: "d".into(),
             address: None,
+            settings: Settings::default(),
         };
         sessions.open(client, 0, &CancellationToken::new())
     }

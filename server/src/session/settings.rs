@@ -21,7 +21,11 @@ struct Block {
 
 impl SessionSettings {
     pub fn new(settings: Settings) -> Self {
-        Self { current: settings, block: None, version: 0 }
+        Self {
+            current: settings,
+            block: None,
+            version: 0,
+        }
     }
 
     pub fn current(&self) -> &Settings {
@@ -63,7 +67,10 @@ impl SessionSettings {
     }
 
     pub fn begin(&mut self) {
-        self.block = Some(Block { before: self.current.clone(), lasting: self.current.clone() });
+        self.block = Some(Block {
+            before: self.current.clone(),
+            lasting: self.current.clone(),
+        });
     }
 
     pub fn commit(&mut self) {
@@ -91,7 +98,10 @@ pub enum Applied {
 
 /// The settings that clients are told about, with their values.
 pub fn reported(settings: &Settings) -> impl Iterator<Item = (&'static str, &str)> {
-    SETTINGS.iter().filter(|s: &&Setting| s.reported).map(|s| (s.name, settings.value(s)))
+    SETTINGS
+        .iter()
+        .filter(|s: &&Setting| s.reported)
+        .map(|s| (s.name, settings.value(s)))
 }
 
 /// Applies the parameters of a start-up packet that are settings.
@@ -134,8 +144,11 @@ fn parse_options(text: &str) -> Result<Vec<(String, String)>> {
         }
     }
     let invalid = |word: &str| {
-        Error::new(ErrorKind::Syntax, format!("invalid command-line argument for server process: {word}"))
-            .with_hint("Write -c name=value or --name=value.")
+        Error::new(
+            ErrorKind::Syntax,
+            format!("invalid command-line argument for server process: {word}"),
+        )
+        .with_hint("Write -c name=value or --name=value.")
     };
     let mut settings = Vec::new();
     let mut words = words.into_iter().filter(|w| !w.is_empty());
@@ -181,7 +194,10 @@ mod tests {
         settings.set("statement_timeout", Some("2000"), false).unwrap();
         settings.commit();
         assert_eq!(get(&settings), two);
-        assert_eq!(settings.set("statement_timeout", Some("9"), true).unwrap(), Applied::NoBlock);
+        assert_eq!(
+            settings.set("statement_timeout", Some("9"), true).unwrap(),
+            Applied::NoBlock
+        );
         assert_eq!(get(&settings), two);
     }
 
@@ -193,11 +209,18 @@ mod tests {
             parse("-c statement_timeout=12345  -csearch_path=public"),
             [pair("statement_timeout", "12345"), pair("search_path", "public")]
         );
-        assert_eq!(parse(r"--application-name=my\ app"), [pair("application_name", "my app")]);
+        assert_eq!(
+            parse(r"--application-name=my\ app"),
+            [pair("application_name", "my app")]
+        );
         assert!(parse_options("-c").is_err());
         assert!(parse_options("-c a").is_err());
         assert!(parse_options("-x a=b").is_err());
-        let parameters = [pair("user", "u"), pair("options", "-c TimeZone=Asia/Tokyo"), pair("application_name", "a")];
+        let parameters = [
+            pair("user", "u"),
+            pair("options", "-c TimeZone=Asia/Tokyo"),
+            pair("application_name", "a"),
+        ];
         let settings = startup_settings(&parameters).unwrap();
         assert_eq!(settings.time_zone(), "Asia/Tokyo");
         assert_eq!(settings.get("application_name").unwrap(), "a");

@@ -72,13 +72,24 @@ impl Transaction {
     fn begin(self) -> Result<(Transaction, Step)> {
         match self {
             Transaction::Idle => Ok((
-                Transaction::Block { savepoints: Vec::new() },
-                Step { effect: Effect::Begin, notice: None },
+                Transaction::Block {
+                    savepoints: Vec::new(),
+                },
+                Step {
+                    effect: Effect::Begin,
+                    notice: None,
+                },
             )),
             Transaction::Block { .. } => {
                 let text = "there is already a transaction in progress";
                 let notice = Some(Notice::warning(NoticeKind::InTransaction, text));
-                Ok((self, Step { effect: Effect::Nothing, notice }))
+                Ok((
+                    self,
+                    Step {
+                        effect: Effect::Nothing,
+                        notice,
+                    },
+                ))
             }
             Transaction::Failed { .. } => Err(SessionError::TransactionFailed.into()),
         }
@@ -87,11 +98,24 @@ impl Transaction {
     fn end(self, effect: Effect) -> (Transaction, Step) {
         match self {
             Transaction::Idle => {
-                let notice = Notice::warning(NoticeKind::NoTransaction, "there is no transaction in progress");
-                (Transaction::Idle, Step { effect: Effect::Nothing, notice: Some(notice) })
+                let notice =
+                    Notice::warning(NoticeKind::NoTransaction, "there is no transaction in progress");
+                (
+                    Transaction::Idle,
+                    Step {
+                        effect: Effect::Nothing,
+                        notice: Some(notice),
+                    },
+                )
             }
             Transaction::Block { .. } => (Transaction::Idle, Step { effect, notice: None }),
-            Transaction::Failed { .. } => (Transaction::Idle, Step { effect: Effect::Rollback, notice: None }),
+            Transaction::Failed { .. } => (
+                Transaction::Idle,
+                Step {
+                    effect: Effect::Rollback,
+                    notice: None,
+                },
+            ),
         }
     }
 
@@ -194,7 +218,12 @@ mod tests {
             Event::Error,
             Event::RollbackTo(name("a")),
         ];
-        assert_eq!(run(&events).0, Transaction::Block { savepoints: vec![name("a")] });
+        assert_eq!(
+            run(&events).0,
+            Transaction::Block {
+                savepoints: vec![name("a")]
+            }
+        );
         let failed = run(&events[..4]).0;
         assert!(failed.clone().next(Event::RollbackTo(name("c"))).is_err());
         assert!(failed.clone().next(Event::Savepoint(name("c"))).is_err());
@@ -204,7 +233,11 @@ mod tests {
     #[test]
     fn savepoints_need_a_block_and_a_name() {
         assert!(Transaction::Idle.next(Event::Savepoint(name("a"))).is_err());
-        let (state, _) = run(&[Event::Begin, Event::Savepoint(name("a")), Event::Release(name("a"))]);
+        let (state, _) = run(&[
+            Event::Begin,
+            Event::Savepoint(name("a")),
+            Event::Release(name("a")),
+        ]);
         assert!(state.next(Event::Release(name("a"))).is_err());
     }
 }

@@ -30,7 +30,11 @@ impl Work {
                 info.cancel(CancelReason::StatementTimeout);
             })
         });
-        Self { info: info.clone(), token, timer }
+        Self {
+            info: info.clone(),
+            token,
+            timer,
+        }
     }
 
     /// Does a part of the work unless, or until, it is stopped.
@@ -74,13 +78,24 @@ mod tests {
         let sessions = Sessions::default();
         let mut settings = millpond_sql::Settings::default();
         settings.set("statement_timeout", Some("300")).unwrap();
-        let client = Client { user: "u".into(), database: "d".into(), address: None, settings };
+        let client = Client {
+            user: "u".into(),
+            database: "d".into(),
+            address: None,
+            settings,
+        };
         let info = sessions.open(client, 0, &CancellationToken::new());
         let work = Work::begin(&info, "SELECT 1", 0);
         let result: Result<()> = work.race(std::future::pending()).await;
-        assert!(matches!(result, Err(Error::Cancelled(CancelReason::StatementTimeout))));
+        assert!(matches!(
+            result,
+            Err(Error::Cancelled(CancelReason::StatementTimeout))
+        ));
         work.end(ActivityState::Idle, 1);
-        info.settings.write().set("statement_timeout", Some("0"), false).unwrap();
+        info.settings
+            .write()
+            .set("statement_timeout", Some("0"), false)
+            .unwrap();
         let work = Work::begin(&info, "SELECT 2", 2);
         assert_eq!(work.race(async { Ok(7) }).await.unwrap(), 7);
     }

@@ -49,7 +49,9 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<ScalarValue> {
             ScalarValue::Time64Microsecond(Some(us))
         }
         SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(timestamp(bytes)?), None),
-        SqlType::TimestampTz => ScalarValue::TimestampMicrosecond(Some(timestamp(bytes)?), Some("UTC".into())),
+        SqlType::TimestampTz => {
+            ScalarValue::TimestampMicrosecond(Some(timestamp(bytes)?), Some("UTC".into()))
+        }
         SqlType::Interval => {
             let mut bytes: &[u8] = &exactly::<16>(bytes)?;
             let (us, days, months) = (bytes.get_i64(), bytes.get_i32(), bytes.get_i32());
@@ -64,7 +66,9 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<ScalarValue> {
         SqlType::System(system) => match system {
             SystemType::Int2Vector => array(bytes, &SqlType::Int2)?,
             SystemType::OidVector => array(bytes, &SqlType::System(SystemType::Oid))?,
-            system if system.is_identifier() => ScalarValue::UInt32(Some(u32::from_be_bytes(exactly(bytes)?))),
+            system if system.is_identifier() => {
+                ScalarValue::UInt32(Some(u32::from_be_bytes(exactly(bytes)?)))
+            }
             _ => ScalarValue::Utf8(Some(utf8(bytes)?.to_owned())),
         },
         SqlType::Struct(_) => return Err(unsupported(sql_type)),
@@ -77,7 +81,11 @@ fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
     let text = std::str::from_utf8(bytes).map_err(|_| ValueError::NotUtf8)?;
-    if text.contains('\0') { Err(ValueError::NotUtf8.into()) } else { Ok(text) }
+    if text.contains('\0') {
+        Err(ValueError::NotUtf8.into())
+    } else {
+        Ok(text)
+    }
 }
 
 fn timestamp(bytes: &[u8]) -> Result<i64> {
@@ -93,7 +101,9 @@ fn numeric(bytes: &[u8], parameters: Option<(u8, i8)>) -> Result<ScalarValue> {
     let (precision, scale) = match parameters {
         Some(parameters) => parameters,
         None => {
-            let scale = own_scale.and_then(|s| i8::try_from(s).ok()).filter(|s| *s <= NUMERIC_PRECISION as i8);
+            let scale = own_scale
+                .and_then(|s| i8::try_from(s).ok())
+                .filter(|s| *s <= NUMERIC_PRECISION as i8);
             (NUMERIC_PRECISION, scale.unwrap_or(SqlType::NUMERIC_SCALE))
         }
     };
@@ -106,7 +116,10 @@ fn array(mut bytes: &[u8], element: &SqlType) -> Result<ScalarValue> {
         return Err(bad());
     }
     let (dimensions, _has_nulls, oid) = (bytes.get_i32(), bytes.get_i32(), bytes.get_u32());
-    let dimensions = usize::try_from(dimensions).ok().filter(|d| *d <= DIMENSIONS_MAX).ok_or_else(bad)?;
+    let dimensions = usize::try_from(dimensions)
+        .ok()
+        .filter(|d| *d <= DIMENSIONS_MAX)
+        .ok_or_else(bad)?;
     let element = &super::element_type(element);
     // The client may send a type that is read alike: text for varchar.
     let element = match SqlType::from_oid(oid) {
@@ -117,14 +130,19 @@ fn array(mut bytes: &[u8], element: &SqlType) -> Result<ScalarValue> {
         return list(element, Vec::new());
     }
     if dimensions > 1 {
-        return Err(unsupported(&SqlType::Array(Box::new(SqlType::Array(Box::new(element.clone()))))));
+        return Err(unsupported(&SqlType::Array(Box::new(SqlType::Array(Box::new(
+            element.clone(),
+        ))))));
     }
     if bytes.len() < 8 {
         return Err(bad());
     }
     let (length, _lower_bound) = (bytes.get_i32(), bytes.get_i32());
     // Each element takes at least its four bytes of length.
-    let length = usize::try_from(length).ok().filter(|n| *n <= bytes.len() / 4).ok_or_else(bad)?;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|n| *n <= bytes.len() / 4)
+        .ok_or_else(bad)?;
     let mut values = Vec::with_capacity(length);
     for _ in 0..length {
         if bytes.len() < 4 {
@@ -133,12 +151,19 @@ fn array(mut bytes: &[u8], element: &SqlType) -> Result<ScalarValue> {
         values.push(match bytes.get_i32() {
             -1 => super::null(element)?,
             size => {
-                let size = usize::try_from(size).ok().filter(|n| *n <= bytes.len()).ok_or_else(bad)?;
+                let size = usize::try_from(size)
+                    .ok()
+                    .filter(|n| *n <= bytes.len())
+                    .ok_or_else(bad)?;
                 let (value, rest) = bytes.split_at(size);
                 bytes = rest;
                 read(value, element)?
             }
         });
     }
-    if bytes.is_empty() { list(element, values) } else { Err(bad()) }
+    if bytes.is_empty() {
+        list(element, values)
+    } else {
+        Err(bad())
+    }
 }

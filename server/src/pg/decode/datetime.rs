@@ -21,7 +21,9 @@ pub fn date(text: &str) -> Result<i32> {
 }
 
 pub fn time(text: &str) -> Result<i64> {
-    clock(text).ok_or_else(|| syntax(text, &SqlType::Time))?.ok_or_else(|| range(text))
+    clock(text)
+        .ok_or_else(|| syntax(text, &SqlType::Time))?
+        .ok_or_else(|| range(text))
 }
 
 pub fn timestamp(text: &str) -> Result<i64> {
@@ -55,7 +57,11 @@ fn special(text: &str) -> Option<i64> {
 }
 
 fn syntax(text: &str, sql_type: &SqlType) -> Error {
-    ValueError::DatetimeSyntax { sql_type: sql_type.to_string(), text: text.to_owned() }.into()
+    ValueError::DatetimeSyntax {
+        sql_type: sql_type.to_string(),
+        text: text.to_owned(),
+    }
+    .into()
 }
 
 fn range(text: &str) -> Error {
@@ -70,7 +76,10 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn local_us(&self, text: &str) -> Result<i64> {
-        let us = self.days.checked_mul(DAY_US).and_then(|us| us.checked_add(self.time_us));
+        let us = self
+            .days
+            .checked_mul(DAY_US)
+            .and_then(|us| us.checked_add(self.time_us));
         us.ok_or_else(|| range(text))
     }
 }
@@ -96,16 +105,26 @@ fn split<'a>(text: &'a str, sql_type: &SqlType) -> Result<Parts<'a>> {
     let narrow = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
     let days = days_from_civil(year, narrow(month), narrow(day)).ok_or_else(|| range(text))?;
     if rest.is_empty() {
-        return Ok(Parts { days, time_us: 0, zone: None });
+        return Ok(Parts {
+            days,
+            time_us: 0,
+            zone: None,
+        });
     }
-    let zone_at = rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.')).unwrap_or(rest.len());
+    let zone_at = rest
+        .find(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.'))
+        .unwrap_or(rest.len());
     let (time, zone) = rest.split_at(zone_at);
     let time_us = clock(time).ok_or_else(bad)?.ok_or_else(|| range(text))?;
     let zone = zone.trim();
     if zone.starts_with(['+', '-']) && parse_offset(zone).is_none() {
         return Err(bad());
     }
-    Ok(Parts { days, time_us, zone: (!zone.is_empty()).then_some(zone) })
+    Ok(Parts {
+        days,
+        time_us,
+        zone: (!zone.is_empty()).then_some(zone),
+    })
 }
 
 /// Microseconds of `12:34[:56[.789]]`; the outer `None` for anything else, the inner one for no such time of day.

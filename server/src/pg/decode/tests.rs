@@ -87,17 +87,30 @@ fn binary_reads_back() {
         let again = parameter(1, Some(&bytes), Format::Binary, &sql_type, Zone::Utc)
             .unwrap_or_else(|e| panic!("{sql_type} {text}: {e}"));
         // Compared as text, since NaN differs from itself.
-        assert_eq!(show(&again, &sql_type, Format::Text), text.as_bytes(), "{sql_type}");
+        assert_eq!(
+            show(&again, &sql_type, Format::Text),
+            text.as_bytes(),
+            "{sql_type}"
+        );
         // Nothing that was cut off or has something behind it is taken for a value.
-        if matches!(sql_type, SqlType::Text | SqlType::Varchar(_) | SqlType::Json | SqlType::Jsonb | SqlType::Bytea) {
+        if matches!(
+            sql_type,
+            SqlType::Text | SqlType::Varchar(_) | SqlType::Json | SqlType::Jsonb | SqlType::Bytea
+        ) {
             continue;
         }
         for cut in 0..bytes.len() {
             let result = parameter(3, Some(&bytes[..cut]), Format::Binary, &sql_type, Zone::Utc);
-            assert!(matches!(result, Err(Error::Value(ValueError::Binary(3)))), "{sql_type} cut to {cut} bytes");
+            assert!(
+                matches!(result, Err(Error::Value(ValueError::Binary(3)))),
+                "{sql_type} cut to {cut} bytes"
+            );
         }
         let longer = [&bytes[..], &[0]].concat();
-        assert!(parameter(1, Some(&longer), Format::Binary, &sql_type, Zone::Utc).is_err(), "{sql_type}");
+        assert!(
+            parameter(1, Some(&longer), Format::Binary, &sql_type, Zone::Utc).is_err(),
+            "{sql_type}"
+        );
     }
 }
 
@@ -124,22 +137,59 @@ fn other_spellings() {
         (SqlType::Numeric(Some((5, 2))), "-0.005", "-0.01"),
         (SqlType::Numeric(Some((5, 2))), "0.0005", "0.00"),
         (SqlType::Numeric(Some((5, 2))), ".5", "0.50"),
-        (SqlType::Uuid, "{0123E456789A4BCD8EF0123456789ABC}", "0123e456-789a-4bcd-8ef0-123456789abc"),
+        (
+            SqlType::Uuid,
+            "{0123E456789A4BCD8EF0123456789ABC}",
+            "0123e456-789a-4bcd-8ef0-123456789abc",
+        ),
         (SqlType::Bytea, r"a\\b\001", r"\x615c6201"),
         (SqlType::Timestamp, "2024-02-29T12:34", "2024-02-29 12:34:00"),
         (SqlType::Timestamp, "2024-02-29", "2024-02-29 00:00:00"),
-        (SqlType::Timestamp, "2024-02-29 12:34:56.7890126", "2024-02-29 12:34:56.789013"),
-        (SqlType::TimestampTz, "2024-02-29 12:34:56 Asia/Tokyo", "2024-02-29 03:34:56+00"),
-        (SqlType::TimestampTz, "2024-02-29T12:34:56Z", "2024-02-29 12:34:56+00"),
-        (SqlType::TimestampTz, "2024-02-29 12:34:56-05:30", "2024-02-29 18:04:56+00"),
-        (array_of(SqlType::Text), r#"{ a b , "" , "NULL", null }"#, r#"{"a b","","NULL",NULL}"#),
+        (
+            SqlType::Timestamp,
+            "2024-02-29 12:34:56.7890126",
+            "2024-02-29 12:34:56.789013",
+        ),
+        (
+            SqlType::TimestampTz,
+            "2024-02-29 12:34:56 Asia/Tokyo",
+            "2024-02-29 03:34:56+00",
+        ),
+        (
+            SqlType::TimestampTz,
+            "2024-02-29T12:34:56Z",
+            "2024-02-29 12:34:56+00",
+        ),
+        (
+            SqlType::TimestampTz,
+            "2024-02-29 12:34:56-05:30",
+            "2024-02-29 18:04:56+00",
+        ),
+        (
+            array_of(SqlType::Text),
+            r#"{ a b , "" , "NULL", null }"#,
+            r#"{"a b","","NULL",NULL}"#,
+        ),
     ] {
         let value = read_text(text, &sql_type).unwrap_or_else(|e| panic!("{sql_type} {text}: {e}"));
-        assert_eq!(String::from_utf8(show(&value, &sql_type, Format::Text)).unwrap(), shown);
+        assert_eq!(
+            String::from_utf8(show(&value, &sql_type, Format::Text)).unwrap(),
+            shown
+        );
     }
     let zone = Zone::parse("Europe/Berlin").unwrap();
-    let value = parameter(1, Some(b"2024-07-01 00:00"), Format::Text, &SqlType::TimestampTz, zone).unwrap();
-    assert_eq!(show(&value, &SqlType::TimestampTz, Format::Text), b"2024-06-30 22:00:00+00");
+    let value = parameter(
+        1,
+        Some(b"2024-07-01 00:00"),
+        Format::Text,
+        &SqlType::TimestampTz,
+        zone,
+    )
+    .unwrap();
+    assert_eq!(
+        show(&value, &SqlType::TimestampTz, Format::Text),
+        b"2024-06-30 22:00:00+00"
+    );
 }
 
 #[test]
@@ -161,16 +211,37 @@ fn what_is_no_value_is_refused() {
         ("{1,}", array_of(SqlType::Int4)),
         ("{\"a", array_of(SqlType::Text)),
     ] {
-        assert!(matches!(error(text, sql_type), ValueError::Syntax { .. }), "{text}");
+        assert!(
+            matches!(error(text, sql_type), ValueError::Syntax { .. }),
+            "{text}"
+        );
     }
-    for (text, sql_type) in [("40000", SqlType::Int2), ("1e400", SqlType::Float8), ("1000", SqlType::Numeric(Some((5, 2))))]
-    {
-        assert!(matches!(error(text, sql_type), ValueError::OutOfRange { .. }), "{text}");
+    for (text, sql_type) in [
+        ("40000", SqlType::Int2),
+        ("1e400", SqlType::Float8),
+        ("1000", SqlType::Numeric(Some((5, 2)))),
+    ] {
+        assert!(
+            matches!(error(text, sql_type), ValueError::OutOfRange { .. }),
+            "{text}"
+        );
     }
-    assert!(matches!(error("2024-13-45", SqlType::Date), ValueError::DatetimeRange(_)));
-    assert!(matches!(error("24:30", SqlType::Time), ValueError::DatetimeRange(_)));
-    assert!(matches!(error("not a date", SqlType::Date), ValueError::DatetimeSyntax { .. }));
-    assert!(matches!(error("2024-01-01 00:00 Mars/Base", SqlType::TimestampTz), ValueError::UnknownTimeZone(_)));
+    assert!(matches!(
+        error("2024-13-45", SqlType::Date),
+        ValueError::DatetimeRange(_)
+    ));
+    assert!(matches!(
+        error("24:30", SqlType::Time),
+        ValueError::DatetimeRange(_)
+    ));
+    assert!(matches!(
+        error("not a date", SqlType::Date),
+        ValueError::DatetimeSyntax { .. }
+    ));
+    assert!(matches!(
+        error("2024-01-01 00:00 Mars/Base", SqlType::TimestampTz),
+        ValueError::UnknownTimeZone(_)
+    ));
     let invalid = parameter(1, Some(b"\xff"), Format::Text, &SqlType::Text, Zone::Utc);
     assert!(matches!(invalid, Err(Error::Value(ValueError::NotUtf8))));
 }

@@ -34,10 +34,11 @@ pub fn read(text: &str, sql_type: &SqlType, zone: Zone) -> Result<ScalarValue> {
             ScalarValue::TimestampMicrosecond(Some(datetime::timestamptz(trimmed, zone)?), Some("UTC".into()))
         }
         SqlType::Interval => {
-            let interval = parse_interval_month_day_nano(trimmed).map_err(|_| ValueError::DatetimeSyntax {
-                sql_type: sql_type.to_string(),
-                text: text.to_owned(),
-            })?;
+            let interval =
+                parse_interval_month_day_nano(trimmed).map_err(|_| ValueError::DatetimeSyntax {
+                    sql_type: sql_type.to_string(),
+                    text: text.to_owned(),
+                })?;
             ScalarValue::IntervalMonthDayNano(Some(interval))
         }
         SqlType::Array(element) => array(text, element, sql_type, zone)?,
@@ -50,11 +51,19 @@ pub fn read(text: &str, sql_type: &SqlType, zone: Zone) -> Result<ScalarValue> {
 }
 
 fn syntax(text: &str, sql_type: &SqlType) -> Error {
-    ValueError::Syntax { sql_type: sql_type.to_string(), text: text.to_owned() }.into()
+    ValueError::Syntax {
+        sql_type: sql_type.to_string(),
+        text: text.to_owned(),
+    }
+    .into()
 }
 
 fn out_of_range(text: &str, sql_type: &SqlType) -> Error {
-    ValueError::OutOfRange { sql_type: sql_type.to_string(), text: text.to_owned() }.into()
+    ValueError::OutOfRange {
+        sql_type: sql_type.to_string(),
+        text: text.to_owned(),
+    }
+    .into()
 }
 
 /// Any unambiguous beginning of a word counts.
@@ -108,7 +117,10 @@ fn float<T: Float>(text: &str, sql_type: &SqlType) -> Result<T> {
 /// Without a declared scale the value keeps its own.
 fn numeric(text: &str, parameters: Option<(u8, i8)>, sql_type: &SqlType) -> Result<ScalarValue> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| syntax(text, sql_type))?),
+        Some((mantissa, exponent)) => (
+            mantissa,
+            exponent.parse::<i32>().map_err(|_| syntax(text, sql_type))?,
+        ),
         None => (text, 0),
     };
     let negative = mantissa.starts_with('-');
@@ -119,10 +131,15 @@ fn numeric(text: &str, parameters: Option<(u8, i8)>, sql_type: &SqlType) -> Resu
         return Err(syntax(text, sql_type));
     }
     // The value is the digits times 10 to the power of -own_scale.
-    let own_scale = i64::try_from(fraction.len()).unwrap_or(i64::MAX).saturating_sub(i64::from(exponent));
+    let own_scale = i64::try_from(fraction.len())
+        .unwrap_or(i64::MAX)
+        .saturating_sub(i64::from(exponent));
     let (precision, scale) = parameters.unwrap_or_else(|| {
         let scale = own_scale.clamp(0, i64::from(NUMERIC_PRECISION));
-        (NUMERIC_PRECISION, i8::try_from(scale).unwrap_or(SqlType::NUMERIC_SCALE))
+        (
+            NUMERIC_PRECISION,
+            i8::try_from(scale).unwrap_or(SqlType::NUMERIC_SCALE),
+        )
     });
     let too_large = || out_of_range(text, sql_type);
     let shift = i64::from(scale) - own_scale;
@@ -130,12 +147,21 @@ fn numeric(text: &str, parameters: Option<(u8, i8)>, sql_type: &SqlType) -> Resu
     let value = if digits.is_empty() {
         0
     } else if shift >= 0 {
-        let zeros = usize::try_from(shift).ok().filter(|n| n + digits.len() <= 39).ok_or_else(too_large)?;
-        format!("{digits}{}", "0".repeat(zeros)).parse::<i128>().map_err(|_| too_large())?
+        let zeros = usize::try_from(shift)
+            .ok()
+            .filter(|n| n + digits.len() <= 39)
+            .ok_or_else(too_large)?;
+        format!("{digits}{}", "0".repeat(zeros))
+            .parse::<i128>()
+            .map_err(|_| too_large())?
     } else {
         let cut = usize::try_from(-shift).unwrap_or(usize::MAX);
         let kept = digits.len().saturating_sub(cut);
-        let first_cut = if cut <= digits.len() { digits.as_bytes().get(kept) } else { None };
+        let first_cut = if cut <= digits.len() {
+            digits.as_bytes().get(kept)
+        } else {
+            None
+        };
         let round_up = first_cut.is_some_and(|digit| *digit >= b'5');
         let kept = if kept == 0 { "0" } else { &digits[..kept] };
         kept.parse::<i128>().map_err(|_| too_large())? + i128::from(round_up)
@@ -148,7 +174,11 @@ pub fn checked_decimal(value: i128, precision: u8, scale: i8) -> Result<ScalarVa
     let limit = 10u128.checked_pow(u32::from(precision));
     if limit.is_none_or(|limit| value.unsigned_abs() >= limit) {
         let sql_type = SqlType::Numeric(Some((precision, scale))).to_string();
-        return Err(ValueError::OutOfRange { sql_type, text: value.to_string() }.into());
+        return Err(ValueError::OutOfRange {
+            sql_type,
+            text: value.to_string(),
+        }
+        .into());
     }
     Ok(ScalarValue::Decimal128(Some(value), precision, scale))
 }
@@ -156,7 +186,11 @@ pub fn checked_decimal(value: i128, precision: u8, scale: i8) -> Result<ScalarVa
 pub fn json(text: &str, sql_type: &SqlType) -> Result<ScalarValue> {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => Ok(ScalarValue::Utf8(Some(text.to_owned()))),
-        Err(_) => Err(ValueError::Syntax { sql_type: sql_type.to_string(), text: text.to_owned() }.into()),
+        Err(_) => Err(ValueError::Syntax {
+            sql_type: sql_type.to_string(),
+            text: text.to_owned(),
+        }
+        .into()),
     }
 }
 
@@ -194,7 +228,11 @@ fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
 fn array(text: &str, element: &SqlType, sql_type: &SqlType, zone: Zone) -> Result<ScalarValue> {
     let element = &super::element_type(element);
     let malformed = || syntax(text, sql_type);
-    let inner = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')).ok_or_else(malformed)?;
+    let inner = text
+        .trim()
+        .strip_prefix('{')
+        .and_then(|t| t.strip_suffix('}'))
+        .ok_or_else(malformed)?;
     if inner.trim().is_empty() {
         return list(element, Vec::new());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Schema, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano};
+use arrow::datatypes::{Field, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano, Schema};
 use bytes::Buf;
 
 use super::*;
