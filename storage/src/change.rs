@@ -110,3 +110,32 @@ impl ChangeBatch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::ArrayRef;
+
+    use super::*;
+
+    fn rows(numbers: &[i64]) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(numbers.to_vec()));
+        RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+    }
+
+    #[test]
+    fn rows_of_weight_zero_are_left_out() {
+        let changes = ChangeBatch::new(rows(&[1, 2, 3, 4]), vec![1, 0, -2, 0].into());
+        assert_eq!(changes, ChangeBatch::new(rows(&[1, 3]), vec![1, -2].into()));
+        assert!(ChangeBatch::new(rows(&[1]), vec![0].into()).is_empty());
+    }
+
+    #[test]
+    fn a_slice_keeps_the_weights_of_its_rows() {
+        let changes = ChangeBatch::new(rows(&[1, 2, 3]), vec![1, 5, -2].into()).slice(1, 2);
+        assert_eq!((changes.weight(0), changes.weight(1)), (5, -2));
+        assert_eq!(ChangeBatch::insertions(rows(&[1, 2])).slice(1, 1).weight(0), 1);
+        assert_eq!(ChangeBatch::retractions(rows(&[1, 2])).weight(1), -1);
+    }
+}

@@ -252,6 +252,10 @@ impl Files for FaultyDisk {
     fn list(&self) -> Result<Vec<String>> {
         Ok(self.file_names())
     }
+
+    fn remove_empty_folders(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 struct FaultyFile {

@@ -29,6 +29,8 @@ pub(crate) trait Files: Send + Sync + fmt::Debug {
     fn remove(&self, name: &str) -> Result<()>;
     /// All names, in no order.
     fn list(&self) -> Result<Vec<String>>;
+    /// Removes folders without files. Only while no file is created.
+    fn remove_empty_folders(&self) -> Result<()>;
 }
 
 /// A file being written.
@@ -48,6 +50,19 @@ impl LocalFiles {
         Self {
             root: root.to_path_buf(),
         }
+    }
+
+    /// The folders of all relations and queries.
+    fn folders(&self) -> Result<Vec<PathBuf>> {
+        let mut folders = Vec::new();
+        for top in [layout::RELATIONS_FOLDER, layout::STATE_FOLDER] {
+            folders.extend(
+                entries(&self.root.join(top))?
+                    .into_iter()
+                    .filter(|path| path.is_dir()),
+            );
+        }
+        Ok(folders)
     }
 
     /// Creates the folder and makes its own entry durable, level by level below the root.
@@ -111,18 +126,23 @@ impl Files for LocalFiles {
 
     fn list(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        for top in [layout::RELATIONS_FOLDER, layout::STATE_FOLDER] {
-            for folder in entries(&self.root.join(top))? {
-                if folder.is_dir() {
-                    names.extend(
-                        entries(&folder)?
-                            .iter()
-                            .filter_map(|path| relative(&self.root, path)),
-                    );
-                }
-            }
+        for folder in self.folders()? {
+            names.extend(
+                entries(&folder)?
+                    .iter()
+                    .filter_map(|path| relative(&self.root, path)),
+            );
         }
         Ok(names)
+    }
+
+    fn remove_empty_folders(&self) -> Result<()> {
+        for folder in self.folders()? {
+            if entries(&folder)?.is_empty() {
+                fs::remove_dir(&folder).map_err(|error| Error::io(&folder, "remove", error))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -287,5 +307,64 @@ impl Drop for StoredFile {
 impl fmt::Debug for StoredFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(root: &Path) -> Arc<FileSet> {
+        FileSet::new(Box::new(LocalFiles::new(root)), 7)
+    }
+
+    fn write(set: &Arc<FileSet>) -> Arc<StoredFile> {
+        let (file, mut writer) = set.create(|number| layout::state_file(1, 2, number)).unwrap();
+        writer.write_all(b"content").unwrap();
+        writer.sync().unwrap();
+        set.sync_folder(file.name()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_lives_as_long_as_a_record_or_a_holder_needs_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (set, disk) = (set(dir.path()), LocalFiles::new(dir.path()));
+        let (kept, abandoned) = (write(&set), write(&set));
+        kept.keep();
+        assert_eq!(abandoned.name(), "state/1/2.8.state");
+        drop(abandoned);
+        drop(kept);
+        assert_eq!(disk.list().unwrap(), ["state/1/2.7.state"]);
+
+        let held = set.existing("state/1/2.7.state", 7).unwrap();
+        set.release("state/1/2.7.state");
+        let mut content = String::new();
+        held.open().unwrap().read_to_string(&mut content).unwrap();
+        assert_eq!(content, "content", "a holder can still read it");
+        drop(held);
+        assert_eq!(disk.list().unwrap(), Vec::<String>::new());
+        assert!(matches!(
+            set.existing("state/1/2.7.state", 7),
+            Err(Error::Corrupt { .. })
+        ));
+        disk.remove_empty_folders().unwrap();
+        assert!(!dir.path().join("state/1").exists());
+    }
+
+    #[test]
+    fn nothing_is_overwritten_and_sizes_are_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&set(dir.path())).keep();
+        let again = set(dir.path());
+        assert!(matches!(
+            again.create(|number| layout::state_file(1, 2, number)),
+            Err(Error::Io { .. })
+        ));
+        let error = again.existing("state/1/2.7.state", 8).unwrap_err();
+        assert!(
+            error.to_string().contains("it has 7 bytes instead of 8"),
+            "{error}"
+        );
     }
 }

@@ -218,5 +218,8 @@ impl Inventory {
                 }
             }
         }
+        if let Err(error) = files.remove_empty_folders() {
+            tracing::warn!(%error, "could not remove an empty folder");
+        }
     }
 }
