@@ -22,6 +22,7 @@ mod relation;
 mod role;
 mod rows;
 mod setting;
+mod subquery;
 mod types;
 mod value;
 
@@ -36,6 +37,7 @@ pub use oid::{
 pub use provider::{system_table, system_table_names};
 pub use relation::relation_bytes;
 pub use rows::Rows;
+pub use subquery::{ARRAY_OF_SUBQUERY, replace_subqueries};
 pub use types::TYPES;
 pub use value::{Value, array};
 
