@@ -55,6 +55,12 @@ pub fn scalar_functions(context: &Arc<SystemContext>) -> Vec<Arc<ScalarUDF>> {
         .collect()
 }
 
+/// The function of one name.
+pub fn scalar_function(name: &str, context: &Arc<SystemContext>) -> Option<Arc<ScalarUDF>> {
+    let definition = *overloads(name).first()?;
+    Some(call::function(definition.name, context))
+}
+
 /// The definitions of one name.
 fn overloads(name: &str) -> Vec<&'static Definition> {
     DEFINITIONS

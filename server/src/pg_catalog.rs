@@ -16,6 +16,7 @@ mod dependency;
 mod foreign;
 mod function;
 mod listing;
+mod named;
 mod oid;
 mod provider;
 mod relation;
@@ -31,6 +32,7 @@ pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
 pub use definition::{SystemTable, type_named};
 pub use function::{FunctionRow, functions};
+pub use named::show_names;
 pub use oid::{
     OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type, relation as relation_oid,
 };

@@ -27,6 +27,9 @@ use datafusion::optimizer::analyzer::Analyzer;
 
 use evaluate::{Answer, OuterValue, OuterValues, SubqueryFunction};
 
+use super::SystemContext;
+use super::named::name_casts;
+
 /// The function that marks `ARRAY(SELECT ..)`: its argument is the subquery.
 pub const ARRAY_OF_SUBQUERY: &str = "array_of_subquery";
 /// Names the column that holds the rows of a lateral subquery until they are unfolded.
@@ -36,17 +39,19 @@ const LATERAL_ROWS: &str = "lateral rows";
 ///
 /// # Errors
 /// A subquery that cannot be typed.
-pub fn replace_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub fn replace_subqueries(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     plan.transform_up(|node| {
         let node = match node {
-            LogicalPlan::Join(join) if matches!(*join.right, LogicalPlan::Subquery(_)) => lateral(LogicalPlan::Join(join))?,
+            LogicalPlan::Join(join) if matches!(*join.right, LogicalPlan::Subquery(_)) => {
+                lateral(LogicalPlan::Join(join), context)?
+            }
             other => other,
         };
         let names = NamePreserver::new(&node);
         let schema = merge_schema(&node.inputs());
         let mapped = node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let replaced = expr.transform_down(|expr| replace(expr, &schema))?;
+            let replaced = expr.transform_down(|expr| replace(expr, &schema, context))?;
             Ok(replaced.update_data(|expr| name.restore(expr)))
         })?;
         if mapped.transformed { Ok(Transformed::yes(mapped.data.recompute_schema()?)) } else { Ok(mapped) }
@@ -54,24 +59,24 @@ pub fn replace_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
     .map(|transformed| transformed.data)
 }
 
-fn replace(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn replace(expr: Expr, schema: &DFSchema, context: &Arc<SystemContext>) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarFunction(call) if call.name() == ARRAY_OF_SUBQUERY => match &call.args[..] {
             [Expr::ScalarSubquery(subquery)] if is_system_only(&subquery.subquery)? => {
-                let replaced = function(&subquery.subquery, Answer::Array, None, schema)?;
+                let replaced = function(&subquery.subquery, Answer::Array, None, schema, context)?;
                 Ok(Transformed::new(replaced, true, TreeNodeRecursion::Jump))
             }
             _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
         },
         Expr::ScalarSubquery(subquery) if is_correlated(&subquery) && is_system_only(&subquery.subquery)? => {
-            Ok(Transformed::yes(function(&subquery.subquery, Answer::Scalar, None, schema)?))
+            Ok(Transformed::yes(function(&subquery.subquery, Answer::Scalar, None, schema, context)?))
         }
         Expr::Exists(Exists { subquery, negated }) if is_system_only(&subquery.subquery)? => {
-            let exists = function(&subquery.subquery, Answer::Exists, None, schema)?;
+            let exists = function(&subquery.subquery, Answer::Exists, None, schema, context)?;
             Ok(Transformed::yes(if negated { Expr::Not(Box::new(exists)) } else { exists }))
         }
         Expr::InSubquery(InSubquery { expr, subquery, negated }) if is_system_only(&subquery.subquery)? => {
-            let is_in = function(&subquery.subquery, Answer::Any, Some((*expr, Operator::Eq)), schema)?;
+            let is_in = function(&subquery.subquery, Answer::Any, Some((*expr, Operator::Eq)), schema, context)?;
             Ok(Transformed::yes(if negated { Expr::Not(Box::new(is_in)) } else { is_in }))
         }
         Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) if is_system_only(&subquery.subquery)? => {
@@ -79,7 +84,7 @@ fn replace(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 SetQuantifier::Any => Answer::Any,
                 SetQuantifier::All => Answer::All,
             };
-            Ok(Transformed::yes(function(&subquery.subquery, answer, Some((*expr, op)), schema)?))
+            Ok(Transformed::yes(function(&subquery.subquery, answer, Some((*expr, op)), schema, context)?))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -110,8 +115,9 @@ fn function(
     answer: Answer,
     comparison: Option<(Expr, Operator)>,
     schema: &DFSchema,
+    context: &Arc<SystemContext>,
 ) -> Result<Expr> {
-    let mut inner = replace_subqueries(subquery.clone())?;
+    let mut inner = replace_subqueries(subquery.clone(), context)?;
     let mut outer = Outer { schema, values: Arc::default(), arguments: Vec::new() };
     if let Some((expr, op)) = comparison {
         let field = expr.to_field(schema)?.1;
@@ -123,6 +129,7 @@ fn function(
     let inner = outer.bind(inner)?;
     let options = datafusion::config::ConfigOptions::default();
     let inner = Analyzer::new().execute_and_check(inner, &options, |_, _| {})?;
+    let inner = name_casts(inner, context)?;
     let Outer { values, arguments, .. } = outer;
     let function = SubqueryFunction::new(inner, answer, values);
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(function)), arguments)))
@@ -182,7 +189,7 @@ impl Outer<'_> {
 }
 
 /// A join with a lateral subquery: the rows of the subquery become a list beside each outer row, and are unfolded.
-fn lateral(plan: LogicalPlan) -> Result<LogicalPlan> {
+fn lateral(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     let LogicalPlan::Join(join) = &plan else { return Ok(plan) };
     let LogicalPlan::Subquery(subquery) = &*join.right else { return Ok(plan) };
     let unconditional = join.on.is_empty() && join.filter.as_ref().is_none_or(is_true);
@@ -193,7 +200,7 @@ fn lateral(plan: LogicalPlan) -> Result<LogicalPlan> {
         return Ok(plan);
     }
     let left = (*join.left).clone();
-    let rows = function(&subquery.subquery, Answer::Rows, None, left.schema())?;
+    let rows = function(&subquery.subquery, Answer::Rows, None, left.schema(), context)?;
     let mut columns: Vec<Expr> = left.schema().columns().into_iter().map(Expr::Column).collect();
     let kept = columns.clone();
     columns.push(rows.alias(LATERAL_ROWS));

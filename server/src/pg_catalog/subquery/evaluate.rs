@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::hash::{Hash, Hasher};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, RecordBatch, StructArray, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
@@ -154,9 +154,9 @@ impl SubqueryFunction {
         let physical = match state.physical.take() {
             // What a run left behind, such as the built side of a join, belongs to other values.
             Some(physical) => reset_plan_states(physical)?,
-            None => run(session().state().create_physical_plan(&self.inner))?,
+            None => run(SESSION.state().create_physical_plan(&self.inner))?,
         };
-        let batches = run(collect(physical.clone(), session().task_ctx()))?;
+        let batches = run(collect(physical.clone(), SESSION.task_ctx()))?;
         let answer = self.read(&batches)?;
         state.physical = Some(physical);
         state.answers.insert(outer, answer.clone());
@@ -295,14 +295,16 @@ impl ScalarUDFImpl for SubqueryFunction {
         if let (true, Some(answer)) = (is_constant, answers.pop()) {
             return Ok(ColumnarValue::Scalar(answer));
         }
-        Ok(ColumnarValue::Array(ScalarValue::iter_to_array(answers)?))
+        Ok(ColumnarValue::Array(match answers.is_empty() {
+            true => new_empty_array(self.field.data_type()),
+            false => ScalarValue::iter_to_array(answers)?,
+        }))
     }
 }
 
 /// Plans and runs inner queries: one partition, since there is one row to wait for.
-fn session() -> SessionContext {
-    SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1))
-}
+static SESSION: LazyLock<SessionContext> =
+    LazyLock::new(|| SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1)));
 
 /// Runs a future to its end on this thread. A thread of the asynchronous runtime may be waiting inside another such
 /// future, so neither the runtime nor an executor that refuses to be entered twice can be asked to.

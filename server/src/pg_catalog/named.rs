@@ -1,0 +1,80 @@
+//! Identifiers become names where a client sees them: `oid::regclass` in a result, `oid::regtype::text` anywhere.
+//!
+//! Within a query an identifier is a number, so that it can be compared and joined. Only a cast to text and the columns of
+//! the result look up the name.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use millpond_catalog::{SqlType, SystemType};
+
+use super::SystemContext;
+
+/// Looks up names in casts to text and in the columns of the result. The names and number of columns stay the same.
+///
+/// # Errors
+/// None that a planned query could cause.
+pub fn show_names(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
+    let plan = name_casts(plan, context)?;
+    let schema = plan.schema().clone();
+    if !schema.fields().iter().any(|field| identifier_type(field).is_some()) {
+        return Ok(plan);
+    }
+    let columns = schema.iter().map(|(qualifier, field)| {
+        let column = Expr::Column((qualifier, field).into());
+        match identifier_type(field) {
+            Some(system) => name_of(column, system, context).alias_qualified(qualifier.cloned(), field.name()),
+            None => column,
+        }
+    });
+    LogicalPlanBuilder::from(plan).project(columns.collect::<Vec<_>>())?.build()
+}
+
+/// Looks up names where identifiers are cast to text.
+pub fn name_casts(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        let schema = merge_schema(&node.inputs());
+        let mapped = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let named = expr.transform_up(|expr| {
+                let Expr::Cast(Cast { expr: inner, field }) = &expr else { return Ok(Transformed::no(expr)) };
+                let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                let system = match is_text {
+                    true => inner.to_field(&schema).ok().and_then(|(_, field)| identifier_type(&field)),
+                    false => None,
+                };
+                Ok(match system {
+                    Some(system) => {
+                        let named = name_of(inner.as_ref().clone(), system, context);
+                        Transformed::yes(Expr::Cast(Cast { expr: Box::new(named), field: field.clone() }))
+                    }
+                    None => Transformed::no(expr),
+                })
+            })?;
+            Ok(named.update_data(|expr| name.restore(expr)))
+        })?;
+        if mapped.transformed { Ok(Transformed::yes(mapped.data.recompute_schema()?)) } else { Ok(mapped) }
+    })
+    .map(|transformed| transformed.data)
+}
+
+/// The kind of identifier that a field holds, if it is shown by name.
+fn identifier_type(field: &Field) -> Option<SystemType> {
+    match SqlType::of(field) {
+        SqlType::System(system) if system.is_named_identifier() => Some(system),
+        _ => None,
+    }
+}
+
+fn name_of(identifier: Expr, system: SystemType, context: &Arc<SystemContext>) -> Expr {
+    let name = crate::function::output_of(system).expect("the type is shown by name");
+    let function = crate::function::scalar_function(&name, context).expect("each such type has an output function");
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![identifier]))
+}
