@@ -30,26 +30,28 @@ mod value;
 pub use constraint::{primary_key, primary_key_columns, primary_key_name, table_of_constraint};
 pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
-pub use definition::{SystemTable, type_named};
+pub use definition::{SystemTable, all as all_system_tables, type_named};
 pub use function::{FunctionRow, functions};
 pub use named::show_names;
 pub use oid::{
     OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type, relation as relation_oid,
 };
 pub use provider::{system_table, system_table_names};
-pub use relation::relation_bytes;
+pub use relation::{kind as relation_kind, relation_bytes};
 pub use rows::Rows;
 pub use subquery::{ARRAY_OF_SUBQUERY, replace_subqueries};
-pub use types::TYPES;
+pub use types::{TYPES, type_short_name};
 pub use value::{Value, array};
 
 /// Fills the rows of one system table.
-type Fill = fn(&SystemContext, &mut Rows);
+pub type Fill = fn(&SystemContext, &mut Rows);
 
 /// What stands in each relation; one that is not listed is empty.
 fn fill(table: &SystemTable) -> Option<Fill> {
     match table.schema {
         "pg_catalog" => fill_pg_catalog(table.name),
+        "information_schema" => crate::information_schema::fill(table.name),
+        "sys" => crate::sys::fill(table.name),
         _ => None,
     }
 }

@@ -89,6 +89,7 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
     let system = ServerState {
         sessions: sessions.clone(),
         advisory_locks: Arc::default(),
+        engine: Some(engine.clone()),
         started_us: clock.now_us(),
     };
     let server = Arc::new(Server {

@@ -107,6 +107,10 @@ fn plain(value: &Value) -> Option<String> {
         Value::Int(n) => n.to_string(),
         Value::Float(x) => x.to_string(),
         Value::Text(text) => text.clone(),
+        Value::Bytes(bytes) => bytes
+            .iter()
+            .fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        Value::Interval(us) => format!("{us} microseconds"),
         Value::List(elements) => {
             let texts: Vec<_> = elements
                 .iter()
@@ -248,7 +252,7 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Bool(b) => (*b).into(),
         Value::Int(n) => (*n).into(),
         Value::Float(x) => (*x).into(),
-        Value::Text(text) => text.as_str().into(),
+        Value::Text(_) | Value::Bytes(_) | Value::Interval(_) => plain(value).into(),
         Value::List(elements) => elements.iter().map(json).collect::<Vec<_>>().into(),
     }
 }

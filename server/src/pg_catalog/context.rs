@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use datafusion::error::Result;
 use millpond_catalog::{Catalog, DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
+use millpond_engine::engine::Engine;
 use millpond_sql::Settings;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +24,8 @@ use crate::session::{Client, SessionInfo, Sessions};
 pub struct ServerState {
     pub sessions: Arc<Sessions>,
     pub advisory_locks: Arc<AdvisoryLocks>,
+    /// Absent where nothing runs: while the server starts, in tests of planning.
+    pub engine: Option<Engine>,
     /// When the server started, microseconds since 1970.
     pub started_us: i64,
 }
@@ -80,6 +84,7 @@ impl SystemContext {
         let server = ServerState {
             sessions,
             advisory_locks: Arc::default(),
+            engine: None,
             started_us: 0,
         };
         Self::new(catalog, server, session, Settings::default(), 0)
@@ -106,17 +111,20 @@ impl SystemContext {
     }
 
     /// The rows of a table, the same ones each time.
-    pub fn rows(&self, table: &'static SystemTable) -> RecordBatch {
+    ///
+    /// # Errors
+    /// What the rows come from cannot be read.
+    pub fn rows(&self, table: &'static SystemTable) -> Result<RecordBatch> {
         if let Some(batch) = self.computed.lock().get(&table.oid) {
-            return batch.clone();
+            return Ok(batch.clone());
         }
         let mut rows = Rows::new(table);
         if let Some(fill) = super::fill(table) {
             fill(self, &mut rows);
         }
-        let batch = rows.finish();
+        let batch = rows.finish()?;
         self.computed.lock().insert(table.oid, batch.clone());
-        batch
+        Ok(batch)
     }
 
     /// The user object whose relation has this oid.

@@ -1,4 +1,4 @@
-//! The definitions of the system relations, read once from `relations.txt` and `sys.txt`.
+//! The definitions of the system relations, read once from `relations.txt` and `sys/relations.txt`.
 //!
 //! Invariant: both files parse; a test reads them. Nothing a user does reaches this parser.
 
@@ -18,7 +18,10 @@ pub struct SystemTable {
     pub arrow: SchemaRef,
 }
 
-const FILES: [&str; 1] = [include_str!("relations.txt")];
+const FILES: [&str; 2] = [
+    include_str!("relations.txt"),
+    include_str!("../sys/relations.txt"),
+];
 
 static TABLES: LazyLock<Vec<SystemTable>> = LazyLock::new(|| FILES.into_iter().flat_map(parse).collect());
 

@@ -23,17 +23,25 @@ use super::SystemContext;
 pub fn show_names(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     let plan = name_casts(plan, context)?;
     let schema = plan.schema().clone();
-    if !schema.fields().iter().any(|field| identifier_type(field).is_some()) {
+    if !schema
+        .fields()
+        .iter()
+        .any(|field| identifier_type(field).is_some())
+    {
         return Ok(plan);
     }
     let columns = schema.iter().map(|(qualifier, field)| {
         let column = Expr::Column((qualifier, field).into());
         match identifier_type(field) {
-            Some(system) => name_of(column, system, context).alias_qualified(qualifier.cloned(), field.name()),
+            Some(system) => {
+                name_of(column, system, context).alias_qualified(qualifier.cloned(), field.name())
+            }
             None => column,
         }
     });
-    LogicalPlanBuilder::from(plan).project(columns.collect::<Vec<_>>())?.build()
+    LogicalPlanBuilder::from(plan)
+        .project(columns.collect::<Vec<_>>())?
+        .build()
 }
 
 /// Looks up names where identifiers are cast to text.
@@ -44,23 +52,38 @@ pub fn name_casts(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<Log
         let mapped = node.map_expressions(|expr| {
             let name = names.save(&expr);
             let named = expr.transform_up(|expr| {
-                let Expr::Cast(Cast { expr: inner, field }) = &expr else { return Ok(Transformed::no(expr)) };
-                let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                let Expr::Cast(Cast { expr: inner, field }) = &expr else {
+                    return Ok(Transformed::no(expr));
+                };
+                let is_text = matches!(
+                    field.data_type(),
+                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+                );
                 let system = match is_text {
-                    true => inner.to_field(&schema).ok().and_then(|(_, field)| identifier_type(&field)),
+                    true => inner
+                        .to_field(&schema)
+                        .ok()
+                        .and_then(|(_, field)| identifier_type(&field)),
                     false => None,
                 };
                 Ok(match system {
                     Some(system) => {
                         let named = name_of(inner.as_ref().clone(), system, context);
-                        Transformed::yes(Expr::Cast(Cast { expr: Box::new(named), field: field.clone() }))
+                        Transformed::yes(Expr::Cast(Cast {
+                            expr: Box::new(named),
+                            field: field.clone(),
+                        }))
                     }
                     None => Transformed::no(expr),
                 })
             })?;
             Ok(named.update_data(|expr| name.restore(expr)))
         })?;
-        if mapped.transformed { Ok(Transformed::yes(mapped.data.recompute_schema()?)) } else { Ok(mapped) }
+        if mapped.transformed {
+            Ok(Transformed::yes(mapped.data.recompute_schema()?))
+        } else {
+            Ok(mapped)
+        }
     })
     .map(|transformed| transformed.data)
 }
@@ -75,6 +98,7 @@ fn identifier_type(field: &Field) -> Option<SystemType> {
 
 fn name_of(identifier: Expr, system: SystemType, context: &Arc<SystemContext>) -> Expr {
     let name = crate::function::output_of(system).expect("the type is shown by name");
-    let function = crate::function::scalar_function(&name, context).expect("each such type has an output function");
+    let function =
+        crate::function::scalar_function(&name, context).expect("each such type has an output function");
     Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![identifier]))
 }

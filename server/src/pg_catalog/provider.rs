@@ -58,7 +58,7 @@ impl TableProvider for SystemTableProvider {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let batch = self.context.rows(self.table);
+        let batch = self.context.rows(self.table)?;
         let plan = MemorySourceConfig::try_new_exec(&[vec![batch]], self.schema(), projection.cloned())?;
         Ok(plan)
     }

@@ -28,6 +28,8 @@ struct Relation<'a> {
     columns: usize,
     has_index: bool,
     has_rules: bool,
+    /// Not known for what we do not count, which Postgres says before the first ANALYZE too.
+    rows: Option<u64>,
 }
 
 pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
@@ -45,6 +47,7 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                 columns: table.columns.len(),
                 has_index: false,
                 has_rules: table.is_view,
+                rows: None,
             },
         );
     }
@@ -62,6 +65,7 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                 columns: object.columns.len(),
                 has_index: !primary_key(object).is_empty(),
                 has_rules: kind == 'm',
+                rows: row_count(context, object.id),
             },
         );
         if !primary_key(object).is_empty() {
@@ -77,6 +81,7 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                     columns: primary_key(object).len(),
                     has_index: false,
                     has_rules: false,
+                    rows: None,
                 },
             );
         }
@@ -100,8 +105,7 @@ fn add(rows: &mut Rows, relation: &Relation<'_>) {
             })
             .into(),
         ),
-        // Not known, which is what Postgres says before the first ANALYZE.
-        ("reltuples", (-1).into()),
+        ("reltuples", relation.rows.map_or(-1.0, |n| n as f64).into()),
         ("relhasindex", relation.has_index.into()),
         ("relpersistence", 'p'.into()),
         ("relkind", relation.kind.into()),
@@ -120,7 +124,19 @@ fn add(rows: &mut Rows, relation: &Relation<'_>) {
     ]);
 }
 
-/// Bytes that the rows of an object take up; 0 for a source, whose rows live elsewhere.
-pub fn relation_bytes(_context: &SystemContext, _id: ObjectId) -> u64 {
-    0
+/// Bytes of the changes of a table or view that are kept one by one; 0 for a source, whose rows live elsewhere.
+pub fn relation_bytes(context: &SystemContext, id: ObjectId) -> u64 {
+    let Some(Ok(relation)) = context.server.engine.as_ref().map(|engine| engine.relation(id)) else {
+        return 0;
+    };
+    let entries = relation
+        .changes(relation.summed_to(), relation.last_cut())
+        .unwrap_or_default();
+    entries.iter().map(|entry| entry.bytes).sum()
+}
+
+/// Rows of a table or view as they are now.
+fn row_count(context: &SystemContext, id: ObjectId) -> Option<u64> {
+    let relation = context.server.engine.as_ref()?.relation(id).ok()?;
+    u64::try_from(relation.snapshot().num_rows()).ok()
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::error::{DataFusionError, Result};
 
 use super::definition::SystemTable;
 pub use super::value::Value;
@@ -16,6 +17,7 @@ pub struct Rows {
     table: &'static SystemTable,
     positions: HashMap<&'static str, usize>,
     columns: Vec<Vec<Value>>,
+    error: Option<DataFusionError>,
 }
 
 impl Rows {
@@ -30,6 +32,7 @@ impl Rows {
             table,
             positions,
             columns: vec![Vec::new(); table.columns.len()],
+            error: None,
         }
     }
 
@@ -47,7 +50,17 @@ impl Rows {
         }
     }
 
-    pub fn finish(self) -> RecordBatch {
+    /// Makes the table unreadable: what its rows come from could not be read.
+    pub fn fail(&mut self, error: DataFusionError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// # Errors
+    /// The first one that [`Rows::fail`] was told.
+    pub fn finish(self) -> Result<RecordBatch> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
         let rows = self.columns.first().map_or(0, Vec::len);
         let arrays = self
             .table
@@ -57,7 +70,10 @@ impl Rows {
             .map(|(c, values)| array(&c.sql_type.arrow(), c.nullable, values))
             .collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(self.table.arrow.clone(), arrays, &options)
-            .expect("arrays were built for the columns of this table")
+        Ok(RecordBatch::try_new_with_options(
+            self.table.arrow.clone(),
+            arrays,
+            &options,
+        )?)
     }
 }

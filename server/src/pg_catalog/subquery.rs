@@ -17,7 +17,9 @@ use datafusion::common::{Column, DFSchema, JoinType, UnnestOptions};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Exists, InSubquery, Placeholder, ScalarFunction, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr::{
+    Exists, InSubquery, Placeholder, ScalarFunction, SetComparison, SetQuantifier,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -54,7 +56,11 @@ pub fn replace_subqueries(plan: LogicalPlan, context: &Arc<SystemContext>) -> Re
             let replaced = expr.transform_down(|expr| replace(expr, &schema, context))?;
             Ok(replaced.update_data(|expr| name.restore(expr)))
         })?;
-        if mapped.transformed { Ok(Transformed::yes(mapped.data.recompute_schema()?)) } else { Ok(mapped) }
+        if mapped.transformed {
+            Ok(Transformed::yes(mapped.data.recompute_schema()?))
+        } else {
+            Ok(mapped)
+        }
     })
     .map(|transformed| transformed.data)
 }
@@ -69,22 +75,57 @@ fn replace(expr: Expr, schema: &DFSchema, context: &Arc<SystemContext>) -> Resul
             _ => Ok(Transformed::no(Expr::ScalarFunction(call))),
         },
         Expr::ScalarSubquery(subquery) if is_correlated(&subquery) && is_system_only(&subquery.subquery)? => {
-            Ok(Transformed::yes(function(&subquery.subquery, Answer::Scalar, None, schema, context)?))
+            Ok(Transformed::yes(function(
+                &subquery.subquery,
+                Answer::Scalar,
+                None,
+                schema,
+                context,
+            )?))
         }
         Expr::Exists(Exists { subquery, negated }) if is_system_only(&subquery.subquery)? => {
             let exists = function(&subquery.subquery, Answer::Exists, None, schema, context)?;
-            Ok(Transformed::yes(if negated { Expr::Not(Box::new(exists)) } else { exists }))
+            Ok(Transformed::yes(if negated {
+                Expr::Not(Box::new(exists))
+            } else {
+                exists
+            }))
         }
-        Expr::InSubquery(InSubquery { expr, subquery, negated }) if is_system_only(&subquery.subquery)? => {
-            let is_in = function(&subquery.subquery, Answer::Any, Some((*expr, Operator::Eq)), schema, context)?;
-            Ok(Transformed::yes(if negated { Expr::Not(Box::new(is_in)) } else { is_in }))
+        Expr::InSubquery(InSubquery {
+            expr,
+            subquery,
+            negated,
+        }) if is_system_only(&subquery.subquery)? => {
+            let is_in = function(
+                &subquery.subquery,
+                Answer::Any,
+                Some((*expr, Operator::Eq)),
+                schema,
+                context,
+            )?;
+            Ok(Transformed::yes(if negated {
+                Expr::Not(Box::new(is_in))
+            } else {
+                is_in
+            }))
         }
-        Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) if is_system_only(&subquery.subquery)? => {
+        Expr::SetComparison(SetComparison {
+            expr,
+            subquery,
+            op,
+            quantifier,
+        }) if is_system_only(&subquery.subquery)? => {
             let answer = match quantifier {
                 SetQuantifier::Any => Answer::Any,
                 SetQuantifier::All => Answer::All,
             };
-            Ok(Transformed::yes(function(&subquery.subquery, answer, Some((*expr, op)), schema, context)?))
+            Ok(Transformed::yes(function(
+                &subquery.subquery,
+                answer,
+                Some((*expr, op)),
+                schema,
+                context,
+            )?))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -118,21 +159,32 @@ fn function(
     context: &Arc<SystemContext>,
 ) -> Result<Expr> {
     let mut inner = replace_subqueries(subquery.clone(), context)?;
-    let mut outer = Outer { schema, values: Arc::default(), arguments: Vec::new() };
+    let mut outer = Outer {
+        schema,
+        values: Arc::default(),
+        arguments: Vec::new(),
+    };
     if let Some((expr, op)) = comparison {
         let field = expr.to_field(schema)?.1;
         let compared = outer.value(expr, field);
         let column = Expr::Column(Column::from(inner.schema().qualified_field(0)));
         let comparison = Expr::BinaryExpr(BinaryExpr::new(Box::new(compared), op, Box::new(column)));
-        inner = LogicalPlanBuilder::from(inner).project([comparison.alias("holds")])?.build()?;
+        inner = LogicalPlanBuilder::from(inner)
+            .project([comparison.alias("holds")])?
+            .build()?;
     }
     let inner = outer.bind(inner)?;
     let options = datafusion::config::ConfigOptions::default();
     let inner = Analyzer::new().execute_and_check(inner, &options, |_, _| {})?;
     let inner = name_casts(inner, context)?;
-    let Outer { values, arguments, .. } = outer;
+    let Outer {
+        values, arguments, ..
+    } = outer;
     let function = SubqueryFunction::new(inner, answer, values);
-    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(function)), arguments)))
+    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(
+        Arc::new(ScalarUDF::new_from_impl(function)),
+        arguments,
+    )))
 }
 
 /// The outer values that an inner query names, while they are being collected.
@@ -154,7 +206,11 @@ impl Outer<'_> {
                     let bound = expr.transform_up(|expr| Ok(self.bind_expr(expr)))?;
                     Ok(bound.update_data(|expr| name.restore(expr)))
                 })?;
-                if mapped.transformed { Ok(Transformed::yes(mapped.data.recompute_schema()?)) } else { Ok(mapped) }
+                if mapped.transformed {
+                    Ok(Transformed::yes(mapped.data.recompute_schema()?))
+                } else {
+                    Ok(mapped)
+                }
             })
             .map(|transformed| transformed.data)
     }
@@ -169,8 +225,14 @@ impl Outer<'_> {
                 };
                 Transformed::yes(self.value(argument, field))
             }
-            Expr::Placeholder(Placeholder { id, field: Some(field) }) => {
-                let argument = Expr::Placeholder(Placeholder { id, field: Some(field.clone()) });
+            Expr::Placeholder(Placeholder {
+                id,
+                field: Some(field),
+            }) => {
+                let argument = Expr::Placeholder(Placeholder {
+                    id,
+                    field: Some(field.clone()),
+                });
                 Transformed::yes(self.value(argument, field))
             }
             other => Transformed::no(other),
@@ -179,19 +241,30 @@ impl Outer<'_> {
 
     /// Stands within the inner query for an expression of the outer one.
     fn value(&mut self, argument: Expr, field: FieldRef) -> Expr {
-        let position = self.arguments.iter().position(|known| *known == argument).unwrap_or_else(|| {
-            self.arguments.push(argument);
-            self.arguments.len() - 1
-        });
+        let position = self
+            .arguments
+            .iter()
+            .position(|known| *known == argument)
+            .unwrap_or_else(|| {
+                self.arguments.push(argument);
+                self.arguments.len() - 1
+            });
         let value = OuterValue::new(self.values.clone(), position, field);
-        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(value)), Vec::new()))
+        Expr::ScalarFunction(ScalarFunction::new_udf(
+            Arc::new(ScalarUDF::new_from_impl(value)),
+            Vec::new(),
+        ))
     }
 }
 
 /// A join with a lateral subquery: the rows of the subquery become a list beside each outer row, and are unfolded.
 fn lateral(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
-    let LogicalPlan::Join(join) = &plan else { return Ok(plan) };
-    let LogicalPlan::Subquery(subquery) = &*join.right else { return Ok(plan) };
+    let LogicalPlan::Join(join) = &plan else {
+        return Ok(plan);
+    };
+    let LogicalPlan::Subquery(subquery) = &*join.right else {
+        return Ok(plan);
+    };
     let unconditional = join.on.is_empty() && join.filter.as_ref().is_none_or(is_true);
     if !unconditional
         || !matches!(join.join_type, JoinType::Inner | JoinType::Left)
@@ -211,12 +284,16 @@ fn lateral(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPla
     let row = Expr::Column(Column::from_name(LATERAL_ROWS));
     let inner = subquery.subquery.schema();
     let fields = inner.iter().enumerate().map(|(i, (qualifier, field))| {
-        let field_value = datafusion::functions::core::expr_fn::get_field(row.clone(), evaluate::field_name(i));
+        let field_value =
+            datafusion::functions::core::expr_fn::get_field(row.clone(), evaluate::field_name(i));
         field_value.alias_qualified(qualifier.cloned(), field.name())
     });
     unfolded.project(kept.into_iter().chain(fields))?.build()
 }
 
 fn is_true(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), _))
+    matches!(
+        expr,
+        Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), _)
+    )
 }

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use millpond_catalog::SqlType;
+
 use super::function::oid_of_builtin;
 use super::rows::{Rows, Value};
 use super::{SystemContext, oid};
@@ -66,6 +68,17 @@ fn parse(line: &'static str) -> TypeDefinition {
         array: number(array),
         element: number(element),
         functions: functions.try_into().expect("a type has six functions"),
+    }
+}
+
+/// The name of a type in `pg_type`: `int4`, `_text`.
+pub fn type_short_name(sql_type: &SqlType) -> String {
+    match sql_type {
+        SqlType::Array(element) => format!("_{}", type_short_name(element)),
+        other => TYPES
+            .iter()
+            .find(|t| t.oid == other.oid())
+            .map_or_else(|| other.to_string(), |t| t.name.to_owned()),
     }
 }
 
@@ -196,8 +209,6 @@ fn add(rows: &mut Rows, row: &Row) {
 
 #[cfg(test)]
 mod tests {
-    use millpond_catalog::SqlType;
-
     use super::*;
 
     #[test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder,
-    Int16Builder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
-    UInt32Builder, new_null_array,
+    Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListBuilder, StringBuilder,
+    TimestampMicrosecondBuilder, UInt32Builder, new_null_array,
 };
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalUnit, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -22,6 +22,9 @@ pub enum Value {
     Int(i64),
     Float(f64),
     Text(String),
+    Bytes(Vec<u8>),
+    /// Microseconds.
+    Interval(i64),
     /// Of integers, oids or texts.
     List(Vec<Value>),
 }
@@ -92,6 +95,7 @@ impl Value {
             DataType::Utf8 => array.as_string::<i32>().value(row).into(),
             DataType::LargeUtf8 => array.as_string::<i64>().value(row).into(),
             DataType::Utf8View => array.as_string_view().value(row).into(),
+            DataType::Binary => Value::Bytes(array.as_binary::<i32>().value(row).to_vec()),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 array.as_primitive::<TimestampMicrosecondType>().value(row).into()
             }
@@ -112,6 +116,7 @@ impl Value {
             Value::Null => match data_type {
                 DataType::Boolean => Value::Bool(false),
                 DataType::Utf8 => Value::Text(String::new()),
+                DataType::Binary => Value::Bytes(Vec::new()),
                 DataType::List(_) => Value::List(Vec::new()),
                 _ => Value::Int(0),
             },
@@ -130,6 +135,21 @@ impl Value {
         match self {
             Value::Float(x) => Some(*x),
             Value::Int(n) => Some(*n as f64),
+            _ => None,
+        }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Bytes(bytes) => Some(bytes),
+            Value::Text(text) => Some(text.as_bytes()),
+            _ => None,
+        }
+    }
+
+    fn interval(&self) -> Option<IntervalMonthDayNano> {
+        match self {
+            Value::Interval(us) => Some(IntervalMonthDayNano::new(0, 0, us.saturating_mul(1000))),
             _ => None,
         }
     }
@@ -193,12 +213,14 @@ fn flat_array(data_type: &DataType, values: &[Value]) -> ArrayRef {
             .map(|x| x as f32)),
         DataType::Float64 => build!(Float64Builder::new(), values, Value::float),
         DataType::Utf8 => build!(StringBuilder::new(), values, Value::text),
-        DataType::Binary => build!(BinaryBuilder::new(), values, |v| Value::text(v)
-            .map(str::as_bytes)),
+        DataType::Binary => build!(BinaryBuilder::new(), values, Value::bytes),
         DataType::Date32 => build!(Date32Builder::new(), values, narrow!(i32)),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let builder = TimestampMicrosecondBuilder::new().with_timezone_opt(zone.clone());
             build!(builder, values, Value::int)
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            build!(IntervalMonthDayNanoBuilder::new(), values, Value::interval)
         }
         other => new_null_array(other, values.len()),
     }

@@ -59,7 +59,12 @@ pub struct OuterValue {
 impl OuterValue {
     pub fn new(values: Arc<OuterValues>, position: usize, field: FieldRef) -> Self {
         let field = Arc::new(field.as_ref().clone().with_nullable(true));
-        Self { values, position, field, signature: Signature::nullary(Volatility::Volatile) }
+        Self {
+            values,
+            position,
+            field,
+            signature: Signature::nullary(Volatility::Volatile),
+        }
     }
 }
 
@@ -96,7 +101,8 @@ impl ScalarUDFImpl for OuterValue {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let value = self.values.values.lock().get(self.position).cloned();
-        let value = value.ok_or_else(|| DataFusionError::Internal("an outer value was read outside of a row".into()))?;
+        let value = value
+            .ok_or_else(|| DataFusionError::Internal("an outer value was read outside of a row".into()))?;
         // The outer expression may have been given another type since the inner query was planned.
         Ok(ColumnarValue::Scalar(value.cast_to(self.field.data_type())?))
     }
@@ -130,10 +136,16 @@ impl SubqueryFunction {
     pub fn new(inner: LogicalPlan, answer: Answer, values: Arc<OuterValues>) -> Self {
         let first = || inner.schema().field(0);
         let field = match answer {
-            Answer::Scalar => Field::new("", first().data_type().clone(), true).with_metadata(first().metadata().clone()),
+            Answer::Scalar => {
+                Field::new("", first().data_type().clone(), true).with_metadata(first().metadata().clone())
+            }
             Answer::Array => Field::new("", DataType::new_list(first().data_type().clone(), true), true),
             Answer::Exists | Answer::Any | Answer::All => Field::new("", DataType::Boolean, true),
-            Answer::Rows => Field::new("", DataType::new_list(DataType::Struct(row_fields(&inner)), true), true),
+            Answer::Rows => Field::new(
+                "",
+                DataType::new_list(DataType::Struct(row_fields(&inner)), true),
+                true,
+            ),
         };
         Self {
             inner: Arc::new(inner),
@@ -170,7 +182,10 @@ impl SubqueryFunction {
             Answer::Scalar => match rows {
                 0 => ScalarValue::try_from(self.field.data_type()),
                 1 => {
-                    let batch = batches.iter().find(|b| b.num_rows() > 0).expect("one batch holds the only row");
+                    let batch = batches
+                        .iter()
+                        .find(|b| b.num_rows() > 0)
+                        .expect("one batch holds the only row");
                     ScalarValue::try_from_array(batch.column(0), 0)
                 }
                 _ => Err(DataFusionError::Execution(
@@ -185,7 +200,11 @@ impl SubqueryFunction {
                         seen.add(&ScalarValue::try_from_array(column, row)?);
                     }
                 }
-                Ok(ScalarValue::Boolean(if self.answer == Answer::Any { seen.any() } else { seen.all() }))
+                Ok(ScalarValue::Boolean(if self.answer == Answer::Any {
+                    seen.any()
+                } else {
+                    seen.all()
+                }))
             }
             Answer::Array => {
                 let element = self.inner.schema().field(0).data_type().clone();
@@ -195,7 +214,11 @@ impl SubqueryFunction {
             Answer::Rows => {
                 let fields = row_fields(&self.inner);
                 let structs = batches.iter().map(|batch| -> Result<ArrayRef> {
-                    Ok(Arc::new(StructArray::try_new(fields.clone(), batch.columns().to_vec(), None)?))
+                    Ok(Arc::new(StructArray::try_new(
+                        fields.clone(),
+                        batch.columns().to_vec(),
+                        None,
+                    )?))
                 });
                 let structs = structs.collect::<Result<Vec<_>>>()?;
                 list(structs.into_iter(), &DataType::Struct(fields))
@@ -207,7 +230,9 @@ impl SubqueryFunction {
 fn row_fields(inner: &LogicalPlan) -> Fields {
     let fields = inner.schema().fields().iter().enumerate();
     fields
-        .map(|(i, f)| Field::new(field_name(i), f.data_type().clone(), true).with_metadata(f.metadata().clone()))
+        .map(|(i, f)| {
+            Field::new(field_name(i), f.data_type().clone(), true).with_metadata(f.metadata().clone())
+        })
         .collect()
 }
 
@@ -219,7 +244,9 @@ fn list(arrays: impl Iterator<Item = ArrayRef>, element: &DataType) -> Result<Sc
             values.push(ScalarValue::try_from_array(&array, row)?);
         }
     }
-    Ok(ScalarValue::List(ScalarValue::new_list_nullable(&values, element)))
+    Ok(ScalarValue::List(ScalarValue::new_list_nullable(
+        &values, element,
+    )))
 }
 
 /// Which truth values occurred.
@@ -240,11 +267,19 @@ impl Seen {
     }
 
     fn any(&self) -> Option<bool> {
-        if self.is_true { Some(true) } else { (!self.is_null).then_some(false) }
+        if self.is_true {
+            Some(true)
+        } else {
+            (!self.is_null).then_some(false)
+        }
     }
 
     fn all(&self) -> Option<bool> {
-        if self.is_false { Some(false) } else { (!self.is_null).then_some(true) }
+        if self.is_false {
+            Some(false)
+        } else {
+            (!self.is_null).then_some(true)
+        }
     }
 }
 
@@ -286,10 +321,17 @@ impl ScalarUDFImpl for SubqueryFunction {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
-        let arrays = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let arrays = args
+            .args
+            .iter()
+            .map(|a| a.to_array(rows))
+            .collect::<Result<Vec<_>>>()?;
         let mut answers = Vec::with_capacity(rows);
         for row in 0..rows {
-            let outer = arrays.iter().map(|a| ScalarValue::try_from_array(a, row)).collect::<Result<Vec<_>>>()?;
+            let outer = arrays
+                .iter()
+                .map(|a| ScalarValue::try_from_array(a, row))
+                .collect::<Result<Vec<_>>>()?;
             answers.push(self.answer_for(outer)?);
         }
         if let (true, Some(answer)) = (is_constant, answers.pop()) {
