@@ -73,11 +73,11 @@ mod tests {
     use super::*;
     use crate::session::{Client, Sessions};
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_timeout_stops_the_work_and_says_so() {
         let sessions = Sessions::default();
         let mut settings = millpond_sql::Settings::default();
-        settings.set("statement_timeout", Some("300")).unwrap();
+        settings.set("statement_timeout", Some("1")).unwrap();
         let client = Client {
             user: "u".into(),
             database: "d".into(),
