@@ -72,7 +72,8 @@ struct ViewTrack {
     target: Option<Cut>,
     /// Why it does not move.
     still: Option<String>,
-    /// An epoch without input is due because the watermark moved.
+    /// The watermark moved: at the next cut the result may be another without any input, so no cut is a boundary before
+    /// an epoch has gone there.
     due: bool,
     /// Epochs committed since the start.
     epochs: u64,
@@ -90,6 +91,7 @@ pub(crate) struct RecoveredView {
     pub(crate) boundaries: Vec<Cut>,
     /// Of an epoch that was begun, or of the way through several.
     pub(crate) target: Option<Cut>,
+    pub(crate) due: bool,
     pub(crate) consumed: Vec<(ObjectId, Position)>,
 }
 
@@ -192,6 +194,7 @@ impl Timeline {
             changed,
             boundaries,
             target,
+            due,
             consumed,
         } = recovered;
         let mut state = self.state.lock();
@@ -208,7 +211,9 @@ impl Timeline {
             state.extend(id);
             state.view_mut(id).boundaries.push(cut);
         }
-        state.view_mut(id).target = target;
+        let track = state.view_mut(id);
+        track.target = target;
+        track.due = due;
         self.tell(&mut state);
     }
 

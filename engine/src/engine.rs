@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
-use millpond_catalog::{Object, ObjectId, ObjectKind};
+use millpond_catalog::{Object, ObjectId, ObjectKind, ViewOptions};
 use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
 use parking_lot::RwLock;
 
@@ -59,7 +59,7 @@ impl Default for EngineOptions {
 /// A running engine. Clones are the same engine.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What queries, reads and maintenance work on together.
@@ -147,37 +147,47 @@ impl Engine {
         let ObjectKind::View(view) = &object.kind else {
             return Err(Error::Bug(format!("{} is not a streaming view", object.name)));
         };
-        let options = RelationOptions {
+        let parts = self.query_parts(object, &view.options, dataflow)?;
+        let query = Query::recover(parts, self.shared.clone())?;
+        let handle = QueryHandle::new(&query, view.paused);
+        self.shared.timeline.add_waker(object.id, handle.waker());
+        self.shared
+            .objects
+            .write()
+            .insert(object.id, Entry::View(handle.clone()));
+        handle.run(query)
+    }
+
+    pub(crate) fn query_parts(
+        &self,
+        object: &Object,
+        options: &ViewOptions,
+        dataflow: Dataflow,
+    ) -> Result<QueryParts> {
+        let append_only = RelationOptions { append_only: true };
+        let rows = RelationOptions {
             append_only: dataflow.root().properties.append_only,
         };
-        let parts = QueryParts {
+        let bad_rows = crate::query::bad_rows::schema();
+        Ok(QueryParts {
             object: object.id,
-            name: view
-                .options
+            name: options
                 .query_name
                 .clone()
                 .unwrap_or_else(|| object.name.to_string()),
             sink: object.name.to_string(),
             relation: self
                 .shared
-                .open_relation(object.id, Part::Rows, object.schema(), options)?,
-            bad_rows: self.shared.open_relation(
-                object.id,
-                Part::BadRows,
-                crate::query::bad_rows::schema(),
-                RelationOptions { append_only: true },
-            )?,
+                .open_relation(object.id, Part::Rows, object.schema(), rows)?,
+            bad_rows: self
+                .shared
+                .open_relation(object.id, Part::BadRows, bad_rows, append_only)?,
             inputs: self.shared.query_inputs(&dataflow)?,
             plan: Arc::new(Plan::new(&dataflow)?),
             consumers: crate::query::watermark::consumers(&dataflow),
             dataflow: Arc::new(dataflow),
-            options: view.options.clone(),
-        };
-        let query = Query::recover(parts, self.shared.clone())?;
-        let handle = QueryHandle::spawn(query, view.paused)?;
-        self.shared.timeline.add_waker(object.id, handle.waker());
-        self.shared.objects.write().insert(object.id, Entry::View(handle));
-        Ok(())
+            options: options.clone(),
+        })
     }
 
     /// Forgets an object; a view's query is stopped first, a running epoch abandoned. Nothing on disk is touched.

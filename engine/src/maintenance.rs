@@ -66,6 +66,12 @@ impl Maintenance {
     }
 }
 
+impl Drop for Maintenance {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
 fn run(wish: &(Mutex<Wish>, Condvar), shared: &Weak<Shared>) {
     let (wish, signal) = wish;
     let mut done: HashMap<ObjectId, Cut> = HashMap::new();
@@ -95,7 +101,7 @@ fn run(wish: &(Mutex<Wish>, Condvar), shared: &Weak<Shared>) {
 }
 
 /// `done`: how far each log was compacted before.
-fn pass(shared: &Shared, done: &mut HashMap<ObjectId, Cut>) -> Result<()> {
+pub(crate) fn pass(shared: &Shared, done: &mut HashMap<ObjectId, Cut>) -> Result<()> {
     let floors = shared.timeline.floors();
     shared.timeline.prune(&floors)?;
     for floor in &floors.relations {

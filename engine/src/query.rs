@@ -14,6 +14,8 @@ pub(crate) mod recovery;
 mod report;
 pub mod status;
 pub(crate) mod step;
+#[cfg(test)]
+mod tests;
 mod trigger;
 pub(crate) mod watermark;
 
@@ -115,6 +117,7 @@ impl Query {
                 changed: recovery::log_cuts(&parts.relation)?,
                 boundaries,
                 target: open.as_ref().map(|open| open.cut).or(under_way),
+                due: is_due(&parts, &committed),
                 consumed: consumed(&parts.inputs, &committed.positions),
             },
         );
@@ -348,7 +351,7 @@ impl Query {
                     // others. Below other views that is not possible: they are not there yet.
                     let behind = at.is_some_and(|at| at < cut);
                     let rounded = ticking && behind && !self.reads_views();
-                    let empty_due = !behind && (first || self.is_due());
+                    let empty_due = !behind && (first || is_due(&self.parts, &self.committed));
                     if news || rounded || empty_due {
                         let round_from = ticking.then_some(at.unwrap_or(Cut::ZERO));
                         timeline.stamp(cut, moves, round_from)?;
@@ -367,33 +370,13 @@ impl Query {
             .any(|input| self.shared.timeline.is_view(input.object))
     }
 
-    fn next_watermarks(&self) -> Vec<Option<i64>> {
-        watermark::next(
-            &self.parts.dataflow.inputs,
-            &self.committed.event_times,
-            &self.committed.watermarks(),
-        )
-    }
-
-    /// The watermark moved in a way that can change the result.
-    fn is_due(&self) -> bool {
-        let parts = &self.parts;
-        parts.options.no_data_epochs
-            && watermark::moves_result(
-                &parts.dataflow,
-                &parts.consumers,
-                &self.committed.watermarks(),
-                &self.next_watermarks(),
-            )
-    }
-
     /// Decides what the next epoch reads and makes that durable.
     fn log_batch(&mut self, target: Cut, now_us: i64) -> Result<()> {
         let begin_us = self.shared.clock.elapsed_us();
         let context = EpochContext {
             epoch: self.committed.next_epoch(),
             processing_time_us: now_us,
-            watermarks: self.next_watermarks(),
+            watermarks: next_watermarks(&self.parts, &self.committed),
         };
         let limit = self.limit(now_us);
         let step = step::plan(
@@ -555,7 +538,7 @@ impl Query {
                 cut: record.cut,
                 reached: record.reached,
                 changed: !output.changes.is_empty(),
-                due: self.is_due(),
+                due: is_due(parts, &self.committed),
                 consumed: consumed(&parts.inputs, &self.committed.positions),
             },
         );
@@ -622,6 +605,20 @@ fn consumed(inputs: &[QueryInput], positions: &[InputPosition]) -> Vec<(ObjectId
         }
     }
     least
+}
+
+fn next_watermarks(parts: &QueryParts, committed: &Committed) -> Vec<Option<i64>> {
+    watermark::next(
+        &parts.dataflow.inputs,
+        &committed.event_times,
+        &committed.watermarks(),
+    )
+}
+
+/// The watermark moved in a way that can change the result.
+fn is_due(parts: &QueryParts, committed: &Committed) -> bool {
+    let (last, next) = (committed.watermarks(), next_watermarks(parts, committed));
+    parts.options.no_data_epochs && watermark::moves_result(&parts.dataflow, &parts.consumers, &last, &next)
 }
 
 fn standing(parts: &QueryParts, committed: &Committed) -> Standing {

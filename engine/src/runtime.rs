@@ -213,14 +213,24 @@ impl Runtime {
 
     /// Ends all workers. Epochs under way are lost.
     pub(crate) fn stop(&self) {
-        // Without workers the command has nobody to go to, which is what is wanted.
-        let _ = self.shared.command(|| Command::Stop);
-        let guards = self.shared.lines.lock().guards.take();
-        drop(guards);
+        self.shared.stop();
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
 impl Workers {
+    fn stop(&self) {
+        // Without workers the command has nobody to go to, which is what is wanted.
+        let _ = self.command(|| Command::Stop);
+        let guards = self.lines.lock().guards.take();
+        drop(guards);
+    }
+
     fn command(&self, command: impl Fn() -> Command) -> Result<()> {
         let lines = self.lines.lock();
         for (line, thread) in &lines.lines {

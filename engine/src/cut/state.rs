@@ -58,10 +58,11 @@ impl State {
     }
 
     /// A view's last boundary holds on at later cuts where all views that it reads have one, up to the first change of
-    /// anything that it reads, and not as far as the cut that its query is on the way to.
+    /// anything that it reads, and not as far as the cut that its query is on the way to. An epoch that is due for the
+    /// watermark's sake ends it at once.
     pub(super) fn extend(&mut self, id: ObjectId) {
         let track = self.view(id);
-        let Some(at) = track.boundaries.last() else {
+        let Some(at) = track.boundaries.last().filter(|_| !track.due) else {
             return;
         };
         let mut to = self.latest;

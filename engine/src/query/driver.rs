@@ -54,7 +54,8 @@ enum Order {
 }
 
 impl QueryHandle {
-    pub(crate) fn spawn(mut query: Query, paused: bool) -> Result<Arc<QueryHandle>> {
+    /// A handle to a query that has no thread yet.
+    pub(crate) fn new(query: &Query, paused: bool) -> Arc<QueryHandle> {
         let wishes = Wishes {
             pause: paused,
             ..Wishes::default()
@@ -64,30 +65,31 @@ impl QueryHandle {
             changed: Condvar::new(),
             abandon: Abandon::default(),
         });
-        if paused {
-            query.pause();
-        }
-        let handle = Arc::new(QueryHandle {
+        Arc::new(QueryHandle {
             object: query.object(),
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
             board: query.board().clone(),
-            control: Arc::clone(&control),
+            control,
             thread: Mutex::new(None),
-        });
+        })
+    }
+
+    /// Starts the query's thread.
+    pub(crate) fn run(&self, mut query: Query) -> Result<()> {
+        if self.control.wishes.lock().pause {
+            // Before anyone can ask: a paused query is never seen starting.
+            query.pause();
+        }
         let clock = query.clock().clone();
-        let waker = Arc::downgrade(&control);
-        clock.on_turn(Arc::new(move || {
-            if let Some(control) = waker.upgrade() {
-                control.wish(|wishes| wishes.woken = true);
-            }
-        }));
+        clock.on_turn(self.waker());
+        let control = Arc::clone(&self.control);
         let thread = thread::Builder::new()
-            .name(format!("query {}", handle.object))
+            .name(format!("query {}", self.object))
             .spawn(move || drive(query, &control, clock.as_ref()))
             .map_err(|error| Error::Bug(format!("the query's thread could not be started: {error}")))?;
-        *handle.thread.lock() = Some(thread);
-        Ok(handle)
+        *self.thread.lock() = Some(thread);
+        Ok(())
     }
 
     pub(crate) fn name(&self) -> &str {
