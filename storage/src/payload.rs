@@ -19,7 +19,7 @@ use crate::ipc::{self, ChangeReader};
 use crate::record::{FrameReader, FrameWriter};
 
 /// Encoded rows up to this size stay in the meta store.
-const INLINE_BYTES: usize = if cfg!(test) { 2 * 1024 } else { 16 * 1024 };
+const INLINE_BYTES: usize = if cfg!(test) { 2 * 1024 } else { 64 * 1024 };
 
 /// Rows that were written, or found.
 #[derive(Debug, Clone)]

@@ -39,7 +39,7 @@ pub use self::log::LogEntry;
 pub use self::snapshot::{Scan, ScanChanges, Snapshot};
 
 /// Entries of append-only relations in files from this size on are read when scanned instead of kept in memory.
-pub(crate) const LAZY_BYTES: u64 = if cfg!(test) { 8 * 1024 } else { 1024 * 1024 };
+pub(crate) const LAZY_BYTES: u64 = if cfg!(test) { 8 * 1024 } else { 256 * 1024 };
 
 /// What a relation promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
