@@ -2,7 +2,7 @@
 //!
 //! Transactions of all threads are committed in groups. One of the waiting threads leads: it hands each transaction of the
 //! group to the meta store as one atomic batch, syncs once, works the changes into the next snapshots and then shows all
-//! of them in one step. Whoever comes meanwhile waits for the next group.
+//! of them in one step. Whoever comes meanwhile waits for the next group, which is written while this one is shown.
 //!
 //! After a failed write or sync the state of the disk is unknown. The storage is then poisoned: every later write is
 //! refused with the first reason, and nothing of the failed group becomes visible.
@@ -50,6 +50,8 @@ pub(crate) struct Core {
     commits: AtomicU64,
     mark: Option<CommitMark>,
     queue: Mutex<Queue>,
+    /// Held by the leader of the group that is being worked into the snapshots.
+    showing: Mutex<()>,
     poisoned: Mutex<Option<String>>,
     _lock: Option<DirectoryLock>,
 }
@@ -190,47 +192,61 @@ pub(crate) fn submit(core: &Core, operations: Vec<Operation>) -> Result<()> {
     }
 }
 
-/// Commits all that wait, the leader's own transaction among them, and passes the lead on.
+/// Commits all that wait, the leader's own transaction among them. The lead is passed on after the sync: the next group
+/// is written while this one is worked into the snapshots.
 fn lead(core: &Core) {
     let group = std::mem::take(&mut core.queue.lock().waiting);
     let mut handover = Handover {
         core,
         tickets: Vec::new(),
+        leads: true,
     };
     let mut transactions = Vec::new();
     for submission in group {
         handover.tickets.push(submission.ticket);
         transactions.push(submission.operations);
     }
-    let results = stage::commit_group(core, transactions);
+    let outcomes = stage::write_group(core, transactions);
+    // Taken before the next leader can come here, so groups are shown in the order in which they were written.
+    let showing = core.showing.lock();
+    handover.pass_on();
+    let results = stage::show_group(core, outcomes);
+    drop(showing);
     for (ticket, result) in std::mem::take(&mut handover.tickets).iter().zip(results) {
         ticket.set(Turn::Done(result));
     }
 }
 
-/// Passes the lead on; after a panic it answers everybody with the reason instead of leaving them waiting.
+/// Passes the lead on once; after a panic it answers everybody with the reason instead of leaving them waiting.
 struct Handover<'a> {
     core: &'a Core,
     tickets: Vec<Arc<Ticket>>,
+    leads: bool,
 }
 
-impl Drop for Handover<'_> {
-    fn drop(&mut self) {
-        let mut queue = self.core.queue.lock();
-        if std::thread::panicking() {
-            let error = self.core.poison("a commit panicked".to_string());
-            let rest = std::mem::take(&mut queue.waiting)
-                .into_iter()
-                .map(|submission| submission.ticket);
-            self.tickets
-                .drain(..)
-                .chain(rest)
-                .for_each(|ticket| ticket.set(Turn::Done(Err(error.clone()))));
+impl Handover<'_> {
+    fn pass_on(&mut self) {
+        if !std::mem::take(&mut self.leads) {
+            return;
         }
+        let mut queue = self.core.queue.lock();
         match queue.waiting.front() {
             Some(next) => next.ticket.set(Turn::Lead),
             None => queue.led = false,
         }
+    }
+}
+
+impl Drop for Handover<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let error = self.core.poison("a commit panicked".to_string());
+            self.tickets
+                .drain(..)
+                .for_each(|ticket| ticket.set(Turn::Done(Err(error.clone()))));
+        }
+        // Whoever leads next finds the storage poisoned and answers the rest.
+        self.pass_on();
     }
 }
 
@@ -252,6 +268,7 @@ impl Core {
             commits: recovered.commits.into(),
             mark,
             queue: Mutex::default(),
+            showing: Mutex::default(),
             poisoned: Mutex::new(None),
             _lock: lock,
         }

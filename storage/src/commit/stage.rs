@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 /// What happens in memory once a transaction is durable.
 #[derive(Default)]
-struct Effects {
+pub(super) struct Effects {
     entries: Vec<(Arc<Relation>, Vec<NewEntry>)>,
     swaps: Vec<Swap>,
     dropped: Vec<(u64, Relations)>,
@@ -33,10 +33,11 @@ struct StateEffect {
     bytes: u64,
 }
 
-/// Commits transactions in order with one sync, and answers each.
-pub(super) fn commit_group(core: &Core, transactions: Vec<Vec<Operation>>) -> Vec<Result<()>> {
+/// Makes transactions durable, in order and with one sync.
+pub(super) fn write_group(core: &Core, transactions: Vec<Vec<Operation>>) -> Vec<Result<Effects>> {
+    // They may have queued up before an earlier group failed.
+    let mut failure = core.check().err();
     let mut outcomes = Vec::with_capacity(transactions.len());
-    let mut failure = None;
     for operations in transactions {
         let outcome = match &failure {
             Some(failure) => Err(Error::clone(failure)),
@@ -51,16 +52,23 @@ pub(super) fn commit_group(core: &Core, transactions: Vec<Vec<Operation>>) -> Ve
     if failure.is_none() && outcomes.iter().any(Result::is_ok) {
         failure = core.sync().err();
     }
-    if let Some(error) = failure {
-        core.poison(error.to_string());
-        // Nobody knows which of the batches survive, so none becomes visible.
-        return outcomes
-            .into_iter()
-            .map(|outcome| outcome.and(Err(error.clone())))
-            .collect();
-    }
+    let Some(error) = failure else { return outcomes };
+    core.poison(error.to_string());
+    // Nobody knows which of the batches survive, so none becomes visible.
+    outcomes
+        .into_iter()
+        .map(|outcome| outcome.and(Err(error.clone())))
+        .collect()
+}
+
+/// Works what is durable into memory, shows it in one step, and answers each transaction.
+pub(super) fn show_group(core: &Core, outcomes: Vec<Result<Effects>>) -> Vec<Result<()>> {
     let (effects, results): (Vec<_>, Vec<_>) = outcomes.into_iter().map(split).unzip();
-    let shown = show(core, effects.into_iter().flatten().collect());
+    let effects = effects.into_iter().flatten().collect::<Vec<_>>();
+    if effects.is_empty() {
+        return results;
+    }
+    let shown = core.check().and_then(|()| show(core, effects));
     results
         .into_iter()
         .map(|result: Result<()>| result.and(shown.clone()))
@@ -276,7 +284,6 @@ pub(crate) fn file_named_by(key: &[u8], value: &[u8]) -> Result<Option<String>> 
     Ok(None)
 }
 
-/// Works what is durable into memory and shows it in one step.
 fn show(core: &Core, group: Vec<Effects>) -> Result<()> {
     enum Step {
         Publish(Arc<Relation>, Prepared),
