@@ -114,14 +114,8 @@ pub enum SessionError {
 pub enum ValueError {
     #[error("invalid input syntax for type {sql_type}: \"{text}\"")]
     Syntax { sql_type: String, text: String },
-    #[error("invalid input syntax for type {sql_type}: \"{text}\"")]
-    DatetimeSyntax { sql_type: String, text: String },
-    #[error("date/time field value out of range: \"{0}\"")]
-    DatetimeRange(String),
     #[error("value \"{text}\" is out of range for type {sql_type}")]
     OutOfRange { sql_type: String, text: String },
-    #[error("time zone \"{0}\" not recognized")]
-    UnknownTimeZone(String),
     #[error("incorrect binary data format in bind parameter {0}")]
     Binary(usize),
     #[error("invalid byte sequence for encoding \"UTF8\"")]

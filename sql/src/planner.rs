@@ -37,6 +37,7 @@ mod translate;
 mod types;
 mod window;
 
+pub use literal::read_text;
 pub use rules::optimize;
 
 /// All that planning may look at besides the statement.

@@ -1,7 +1,6 @@
 //! Parameters from the wire, text and binary, to values.
 
 mod binary;
-mod datetime;
 mod text;
 
 use arrow::array::{Array, ArrayRef, ListArray};
@@ -13,7 +12,6 @@ use millpond_catalog::SqlType;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ValueError};
-use crate::pg::encode::Zone;
 use crate::pg::format::Format;
 
 /// Reads parameter `number` (from 1). `None` is NULL.
@@ -25,7 +23,7 @@ pub fn parameter(
     value: Option<&[u8]>,
     format: Format,
     sql_type: &SqlType,
-    zone: Zone,
+    time_zone: &str,
 ) -> Result<ScalarValue> {
     let Some(bytes) = value else { return null(sql_type) };
     match format {
@@ -34,7 +32,7 @@ pub fn parameter(
             if text.contains('\0') {
                 return Err(ValueError::NotUtf8.into());
             }
-            text::read(text, sql_type, zone)
+            text::read(text, sql_type, time_zone)
         }
         Format::Binary => match binary::read(bytes, sql_type) {
             Err(Error::Value(ValueError::Binary(_))) => Err(ValueError::Binary(number).into()),

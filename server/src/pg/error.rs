@@ -273,10 +273,7 @@ fn session_hint(error: &SessionError) -> Option<String> {
 fn of_value(error: &ValueError) -> Report {
     let sqlstate = match error {
         ValueError::Syntax { .. } => INVALID_TEXT,
-        ValueError::DatetimeSyntax { .. } => "22007",
-        ValueError::DatetimeRange(_) => "22008",
         ValueError::OutOfRange { .. } => NUMERIC_OUT_OF_RANGE,
-        ValueError::UnknownTimeZone(_) => INVALID_PARAMETER_VALUE,
         ValueError::Binary(_) => "22P03",
         ValueError::NotUtf8 => "22021",
         ValueError::NotNull { .. } => "23502",

@@ -99,7 +99,8 @@ impl Connection {
             );
             return Err(SessionError::WrongParameters(text).into());
         }
-        let zone = self.session.style().zone;
+        let settings = self.session.info.settings.read();
+        let time_zone = settings.current().time_zone();
         let values = bind.parameters.iter().zip(&prepared.parameters).enumerate();
         values
             .map(|(i, (value, sql_type))| {
@@ -108,7 +109,7 @@ impl Connection {
                     value.as_deref(),
                     Format::of_column(&formats, i),
                     sql_type,
-                    zone,
+                    time_zone,
                 )
             })
             .collect()

@@ -220,6 +220,15 @@ pub fn cast_scalar(value: &ScalarValue, field: &Field, time_zone: &str) -> Resul
     }
 }
 
+/// A text as a value of a type, as a literal in its place would be read: what a client sends for a parameter.
+///
+/// # Errors
+/// A text that is no value of the type; a type that has no text form here.
+pub fn read_text(text: &str, sql_type: &SqlType, time_zone: &str) -> Result<ScalarValue> {
+    cast_text(text, sql_type, &sql_type.arrow(), time_zone)?
+        .ok_or_else(|| Error::unsupported(format!("text cannot be read as {sql_type}")))
+}
+
 fn out_of_range(sql_type: &SqlType) -> Error {
     match sql_type {
         SqlType::Numeric(Some((precision, scale))) => {

@@ -60,7 +60,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     reported(
         "IntervalStyle",
-        Word(&["postgres"]),
+        Word(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
         "postgres",
         "Form of intervals in output.",
     ),
@@ -84,7 +84,7 @@ pub static SETTINGS: &[Setting] = &[
     setting(
         "bytea_output",
         &[],
-        Word(&["hex"]),
+        Word(&["hex", "escape"]),
         "hex",
         "Form of `bytea` in output.",
     ),
@@ -322,7 +322,7 @@ pub static SETTINGS: &[Setting] = &[
         "Longest name of an object or column.",
     ),
     setting("max_index_keys", &[], Fixed, "32", "Most columns of a key."),
-    setting("max_connections", &[], Fixed, "100", "Most clients at a time."),
+    setting("max_connections", &[], Fixed, "1000", "Most clients at a time, unless configured."),
     setting("block_size", &[], Fixed, "8192", "As PostgreSQL."),
     setting("lc_collate", &[], Fixed, "C", "Text is compared by code points."),
     setting(

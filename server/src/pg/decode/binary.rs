@@ -108,7 +108,21 @@ fn numeric(bytes: &[u8], parameters: Option<(u8, i8)>) -> Result<ScalarValue> {
         }
     };
     let value = numeric::read_binary(bytes, scale).ok_or_else(bad)?;
-    super::text::checked_decimal(value, precision, scale)
+    checked_decimal(value, precision, scale)
+}
+
+/// A decimal that has no more digits than its precision.
+fn checked_decimal(value: i128, precision: u8, scale: i8) -> Result<ScalarValue> {
+    let limit = 10u128.checked_pow(u32::from(precision));
+    if limit.is_none_or(|limit| value.unsigned_abs() >= limit) {
+        let sql_type = SqlType::Numeric(Some((precision, scale))).to_string();
+        return Err(ValueError::OutOfRange {
+            sql_type,
+            text: value.to_string(),
+        }
+        .into());
+    }
+    Ok(ScalarValue::Decimal128(Some(value), precision, scale))
 }
 
 fn array(mut bytes: &[u8], element: &SqlType) -> Result<ScalarValue> {
@@ -127,7 +141,11 @@ fn array(mut bytes: &[u8], element: &SqlType) -> Result<ScalarValue> {
         _ => return Err(bad()),
     };
     if dimensions == 0 {
-        return list(element, Vec::new());
+        return if bytes.is_empty() {
+            list(element, Vec::new())
+        } else {
+            Err(bad())
+        };
     }
     if dimensions > 1 {
         return Err(unsupported(&SqlType::Array(Box::new(SqlType::Array(Box::new(

@@ -1,53 +1,22 @@
-//! Values in the text form, as Postgres' input functions read them.
+//! Values in the text form. A parameter is read as a literal in its place would be; only what literals do not have is
+//! here: a `numeric` that keeps its own scale, the check of JSON, and arrays.
 
-use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use datafusion::scalar::ScalarValue;
 use millpond_catalog::SqlType;
 
-use super::{datetime, list, null, unsupported};
+use super::{list, null, unsupported};
 use crate::error::{Error, Result, ValueError};
-use crate::pg::encode::Zone;
 
 const NUMERIC_PRECISION: u8 = 38;
 
-pub fn read(text: &str, sql_type: &SqlType, zone: Zone) -> Result<ScalarValue> {
-    let trimmed = text.trim();
-    Ok(match sql_type {
-        SqlType::Bool => ScalarValue::Boolean(Some(boolean(trimmed).ok_or_else(|| syntax(text, sql_type))?)),
-        SqlType::Int2 => ScalarValue::Int16(Some(integer(trimmed, sql_type)?)),
-        SqlType::Int4 => ScalarValue::Int32(Some(integer(trimmed, sql_type)?)),
-        SqlType::Int8 => ScalarValue::Int64(Some(integer(trimmed, sql_type)?)),
-        SqlType::Float4 => ScalarValue::Float32(Some(float(trimmed, sql_type)?)),
-        SqlType::Float8 => ScalarValue::Float64(Some(float(trimmed, sql_type)?)),
-        SqlType::Numeric(parameters) => numeric(trimmed, *parameters, sql_type)?,
-        SqlType::Text | SqlType::Varchar(_) => ScalarValue::Utf8(Some(text.to_owned())),
-        SqlType::Json | SqlType::Jsonb => json(text, sql_type)?,
-        SqlType::Uuid => {
-            let uuid = uuid::Uuid::try_parse(trimmed).map_err(|_| syntax(text, sql_type))?;
-            ScalarValue::Utf8(Some(uuid.hyphenated().to_string()))
-        }
-        SqlType::Bytea => ScalarValue::Binary(Some(bytea(text).ok_or_else(|| syntax(text, sql_type))?)),
-        SqlType::Date => ScalarValue::Date32(Some(datetime::date(trimmed)?)),
-        SqlType::Time => ScalarValue::Time64Microsecond(Some(datetime::time(trimmed)?)),
-        SqlType::Timestamp => ScalarValue::TimestampMicrosecond(Some(datetime::timestamp(trimmed)?), None),
-        SqlType::TimestampTz => {
-            ScalarValue::TimestampMicrosecond(Some(datetime::timestamptz(trimmed, zone)?), Some("UTC".into()))
-        }
-        SqlType::Interval => {
-            let interval =
-                parse_interval_month_day_nano(trimmed).map_err(|_| ValueError::DatetimeSyntax {
-                    sql_type: sql_type.to_string(),
-                    text: text.to_owned(),
-                })?;
-            ScalarValue::IntervalMonthDayNano(Some(interval))
-        }
-        SqlType::Array(element) => array(text, element, sql_type, zone)?,
-        SqlType::System(system) if system.is_identifier() => {
-            ScalarValue::UInt32(Some(trimmed.parse().map_err(|_| syntax(text, sql_type))?))
-        }
-        SqlType::System(_) => ScalarValue::Utf8(Some(text.to_owned())),
-        SqlType::Struct(_) => return Err(unsupported(sql_type)),
-    })
+pub fn read(text: &str, sql_type: &SqlType, time_zone: &str) -> Result<ScalarValue> {
+    match sql_type {
+        SqlType::Numeric(None) => numeric(text.trim(), sql_type),
+        SqlType::Json | SqlType::Jsonb => json(text, sql_type),
+        SqlType::Array(element) => array(text, element, sql_type, time_zone),
+        SqlType::Struct(_) => Err(unsupported(sql_type)),
+        _ => Ok(millpond_sql::read_text(text, sql_type, time_zone)?),
+    }
 }
 
 fn syntax(text: &str, sql_type: &SqlType) -> Error {
@@ -58,64 +27,8 @@ fn syntax(text: &str, sql_type: &SqlType) -> Error {
     .into()
 }
 
-fn out_of_range(text: &str, sql_type: &SqlType) -> Error {
-    ValueError::OutOfRange {
-        sql_type: sql_type.to_string(),
-        text: text.to_owned(),
-    }
-    .into()
-}
-
-/// Any unambiguous beginning of a word counts.
-fn boolean(text: &str) -> Option<bool> {
-    let lower = text.to_ascii_lowercase();
-    let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
-    match lower.as_str() {
-        "1" | "on" => Some(true),
-        "0" | "of" | "off" => Some(false),
-        _ if begins("true") || begins("yes") => Some(true),
-        _ if begins("false") || begins("no") => Some(false),
-        _ => None,
-    }
-}
-
-fn integer<T: TryFrom<i128>>(text: &str, sql_type: &SqlType) -> Result<T> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(syntax(text, sql_type));
-    }
-    // What does not even fit 128 bits is as much out of range.
-    let value = text.parse::<i128>().ok().and_then(|v| T::try_from(v).ok());
-    value.ok_or_else(|| out_of_range(text, sql_type))
-}
-
-trait Float: std::str::FromStr + Copy {
-    fn is_infinite(self) -> bool;
-}
-
-impl Float for f32 {
-    fn is_infinite(self) -> bool {
-        self.is_infinite()
-    }
-}
-
-impl Float for f64 {
-    fn is_infinite(self) -> bool {
-        self.is_infinite()
-    }
-}
-
-fn float<T: Float>(text: &str, sql_type: &SqlType) -> Result<T> {
-    let value = text.parse::<T>().map_err(|_| syntax(text, sql_type))?;
-    // Rust reads numbers beyond the range as infinite; only the word means infinity.
-    if value.is_infinite() && !text.to_ascii_lowercase().contains("inf") {
-        return Err(out_of_range(text, sql_type));
-    }
-    Ok(value)
-}
-
-/// Without a declared scale the value keeps its own.
-fn numeric(text: &str, parameters: Option<(u8, i8)>, sql_type: &SqlType) -> Result<ScalarValue> {
+/// A number with as many digits behind the point as are written.
+fn numeric(text: &str, sql_type: &SqlType) -> Result<ScalarValue> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (
             mantissa,
@@ -130,102 +43,45 @@ fn numeric(text: &str, parameters: Option<(u8, i8)>, sql_type: &SqlType) -> Resu
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(syntax(text, sql_type));
     }
-    // The value is the digits times 10 to the power of -own_scale.
-    let own_scale = i64::try_from(fraction.len())
+    let too_large = || ValueError::OutOfRange {
+        sql_type: sql_type.to_string(),
+        text: text.to_owned(),
+    };
+    // The value is the digits times 10 to the power of -scale.
+    let scale = i64::try_from(fraction.len())
         .unwrap_or(i64::MAX)
         .saturating_sub(i64::from(exponent));
-    let (precision, scale) = parameters.unwrap_or_else(|| {
-        let scale = own_scale.clamp(0, i64::from(NUMERIC_PRECISION));
-        (
-            NUMERIC_PRECISION,
-            i8::try_from(scale).unwrap_or(SqlType::NUMERIC_SCALE),
-        )
-    });
-    let too_large = || out_of_range(text, sql_type);
-    let shift = i64::from(scale) - own_scale;
+    let zeros = usize::try_from(-scale).unwrap_or(0);
     let digits = digits.trim_start_matches('0');
-    let value = if digits.is_empty() {
-        0
-    } else if shift >= 0 {
-        let zeros = usize::try_from(shift)
-            .ok()
-            .filter(|n| n + digits.len() <= 39)
-            .ok_or_else(too_large)?;
-        format!("{digits}{}", "0".repeat(zeros))
-            .parse::<i128>()
-            .map_err(|_| too_large())?
-    } else {
-        let cut = usize::try_from(-shift).unwrap_or(usize::MAX);
-        let kept = digits.len().saturating_sub(cut);
-        let first_cut = if cut <= digits.len() {
-            digits.as_bytes().get(kept)
-        } else {
-            None
-        };
-        let round_up = first_cut.is_some_and(|digit| *digit >= b'5');
-        let kept = if kept == 0 { "0" } else { &digits[..kept] };
-        kept.parse::<i128>().map_err(|_| too_large())? + i128::from(round_up)
-    };
-    checked_decimal(if negative { -value } else { value }, precision, scale)
-}
-
-/// A decimal that has no more digits than its precision.
-pub fn checked_decimal(value: i128, precision: u8, scale: i8) -> Result<ScalarValue> {
-    let limit = 10u128.checked_pow(u32::from(precision));
-    if limit.is_none_or(|limit| value.unsigned_abs() >= limit) {
-        let sql_type = SqlType::Numeric(Some((precision, scale))).to_string();
-        return Err(ValueError::OutOfRange {
-            sql_type,
-            text: value.to_string(),
-        }
-        .into());
+    if digits.len() + zeros > usize::from(NUMERIC_PRECISION) && !digits.is_empty() {
+        return Err(too_large().into());
     }
-    Ok(ScalarValue::Decimal128(Some(value), precision, scale))
+    let value: i128 = match digits {
+        "" => 0,
+        digits => format!("{digits}{}", "0".repeat(zeros))
+            .parse()
+            .map_err(|_| too_large())?,
+    };
+    let scale = i8::try_from(scale.max(0))
+        .ok()
+        .filter(|s| *s <= NUMERIC_PRECISION as i8)
+        .ok_or_else(too_large)?;
+    Ok(ScalarValue::Decimal128(
+        Some(if negative { -value } else { value }),
+        NUMERIC_PRECISION,
+        scale,
+    ))
 }
 
 pub fn json(text: &str, sql_type: &SqlType) -> Result<ScalarValue> {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => Ok(ScalarValue::Utf8(Some(text.to_owned()))),
-        Err(_) => Err(ValueError::Syntax {
-            sql_type: sql_type.to_string(),
-            text: text.to_owned(),
-        }
-        .into()),
+        Err(_) => Err(syntax(text, sql_type)),
     }
-}
-
-/// `\x` and hexadecimal digits, or plain characters with `\\` and `\nnn` (octal).
-fn bytea(text: &str) -> Option<Vec<u8>> {
-    if let Some(hex) = text.strip_prefix("\\x") {
-        let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-        let nibble = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
-        return digits
-            .chunks(2)
-            .map(|pair| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?))
-            .collect();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        (bytes, rest) = match (first, tail) {
-            (b'\\', [b'\\', after @ ..]) => (push(bytes, b'\\'), after),
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
-                (push(bytes, (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')), after)
-            }
-            (b'\\', _) => return None,
-            (other, after) => (push(bytes, *other), after),
-        };
-    }
-    Some(bytes)
-}
-
-fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
-    bytes.push(byte);
-    bytes
 }
 
 /// `{a,"b c",NULL}` of one dimension.
-fn array(text: &str, element: &SqlType, sql_type: &SqlType, zone: Zone) -> Result<ScalarValue> {
+fn array(text: &str, element: &SqlType, sql_type: &SqlType, time_zone: &str) -> Result<ScalarValue> {
     let element = &super::element_type(element);
     let malformed = || syntax(text, sql_type);
     let inner = text
@@ -244,7 +100,7 @@ fn array(text: &str, element: &SqlType, sql_type: &SqlType, zone: Zone) -> Resul
         .into_iter()
         .map(|value| match value {
             None => null(element),
-            Some(value) => read(&value, element, zone),
+            Some(value) => read(&value, element, time_zone),
         })
         .collect::<Result<Vec<_>>>()?;
     list(element, values)
