@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::layout::{self, FileNumber};
 
 /// Where files are kept. Names are relative, with `/` between folder and file.
 pub(crate) trait Files: Send + Sync + fmt::Debug {
@@ -186,6 +186,7 @@ pub(crate) fn missing(name: &str) -> Error {
 #[derive(Debug)]
 pub(crate) struct FileSet {
     files: Box<dyn Files>,
+    opening: u64,
     next_number: AtomicU64,
     in_use: Mutex<HashMap<String, Weak<StoredFile>>>,
 }
@@ -198,11 +199,13 @@ pub(crate) struct StoredFile {
 }
 
 impl FileSet {
-    /// `first_number` is above the number of every file there is.
-    pub(crate) fn new(files: Box<dyn Files>, first_number: u64) -> Arc<Self> {
+    /// `opening` is a number that no other set of these files ever had, so that a name never comes twice: who holds a
+    /// file longer than the storage it came from cannot mistake another one for it.
+    pub(crate) fn new(files: Box<dyn Files>, opening: u64) -> Arc<Self> {
         Arc::new(Self {
             files,
-            next_number: AtomicU64::new(first_number),
+            opening,
+            next_number: AtomicU64::new(0),
             in_use: Mutex::default(),
         })
     }
@@ -211,9 +214,13 @@ impl FileSet {
     /// called.
     pub(crate) fn create(
         self: &Arc<Self>,
-        name: impl FnOnce(u64) -> String,
+        name: impl FnOnce(FileNumber) -> String,
     ) -> Result<(Arc<StoredFile>, Box<dyn NewFile>)> {
-        let name = name(self.next_number.fetch_add(1, Ordering::Relaxed));
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let name = name(FileNumber {
+            opening: self.opening,
+            number,
+        });
         let writer = self.files.create(&name)?;
         Ok((self.register(name, false), writer))
     }
@@ -332,20 +339,20 @@ mod tests {
         let (set, disk) = (set(dir.path()), LocalFiles::new(dir.path()));
         let (kept, abandoned) = (write(&set), write(&set));
         kept.keep();
-        assert_eq!(abandoned.name(), "state/1/2.8.state");
+        assert_eq!(abandoned.name(), "state/1/2.7-1.state");
         drop(abandoned);
         drop(kept);
-        assert_eq!(disk.list().unwrap(), ["state/1/2.7.state"]);
+        assert_eq!(disk.list().unwrap(), ["state/1/2.7-0.state"]);
 
-        let held = set.existing("state/1/2.7.state", 7).unwrap();
-        set.release("state/1/2.7.state");
+        let held = set.existing("state/1/2.7-0.state", 7).unwrap();
+        set.release("state/1/2.7-0.state");
         let mut content = String::new();
         held.open().unwrap().read_to_string(&mut content).unwrap();
         assert_eq!(content, "content", "a holder can still read it");
         drop(held);
         assert_eq!(disk.list().unwrap(), Vec::<String>::new());
         assert!(matches!(
-            set.existing("state/1/2.7.state", 7),
+            set.existing("state/1/2.7-0.state", 7),
             Err(Error::Corrupt { .. })
         ));
         disk.remove_empty_folders().unwrap();
@@ -361,7 +368,7 @@ mod tests {
             again.create(|number| layout::state_file(1, 2, number)),
             Err(Error::Io { .. })
         ));
-        let error = again.existing("state/1/2.7.state", 8).unwrap_err();
+        let error = again.existing("state/1/2.7-0.state", 8).unwrap_err();
         assert!(
             error.to_string().contains("it has 7 bytes instead of 8"),
             "{error}"

@@ -22,6 +22,7 @@ pub(crate) const STATE_FOLDER: &str = "state";
 
 /// Sorts before all others, away from large values.
 const COMMIT_NUMBER: u8 = 0x01;
+const OPENINGS: u8 = 0x02;
 const FORMAT: u8 = b'f';
 const NEXT_OBJECT: u8 = b'n';
 const OBJECT: u8 = b'o';
@@ -89,6 +90,10 @@ pub(crate) fn format_key() -> Vec<u8> {
 
 pub(crate) fn commit_number_key() -> Vec<u8> {
     key(COMMIT_NUMBER, &[])
+}
+
+pub(crate) fn openings_key() -> Vec<u8> {
+    key(OPENINGS, &[])
 }
 
 pub(crate) fn next_object_key() -> Vec<u8> {
@@ -223,6 +228,7 @@ pub(crate) fn describe(key: &[u8]) -> String {
     let last = || last_number(key).unwrap_or_default();
     let what = match key.first() {
         Some(&COMMIT_NUMBER) => "number of the newest commit".to_string(),
+        Some(&OPENINGS) => "number of openings".to_string(),
         Some(&FORMAT) => "format version".to_string(),
         Some(&NEXT_OBJECT) => "next object id".to_string(),
         Some(&OBJECT) => format!("object {}", object()),
@@ -254,24 +260,42 @@ pub(crate) fn describe(key: &[u8]) -> String {
     format!("meta store record \"{what}\"")
 }
 
-/// A log file: `relations/7-rows/12-40.93.changes` holds the changes at cuts 12 to 40. `number` is never used twice.
-pub(crate) fn log_file(id: RelationId, first: Cut, last: Cut, number: u64) -> String {
+/// What makes a file's name unlike that of any file before: openings of the data directory are counted from 1, and the
+/// files of each opening from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileNumber {
+    pub opening: u64,
+    pub number: u64,
+}
+
+impl std::fmt::Display for FileNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.opening, self.number)
+    }
+}
+
+/// A log file: `relations/7-rows/12-40.3-93.changes` holds the changes at cuts 12 to 40.
+pub(crate) fn log_file(id: RelationId, first: Cut, last: Cut, number: FileNumber) -> String {
     format!("{RELATIONS_FOLDER}/{id}/{first}-{last}.{number}.changes")
 }
 
-/// A state file: `state/7/40.94.state` holds state that epoch 40 of query 7 wrote.
-pub(crate) fn state_file(query: u64, epoch: u64, number: u64) -> String {
+/// A state file: `state/7/40.3-94.state` holds state that epoch 40 of query 7 wrote.
+pub(crate) fn state_file(query: u64, epoch: u64, number: FileNumber) -> String {
     format!("{STATE_FOLDER}/{query}/{epoch}.{number}.state")
 }
 
 /// The number in a file's name; `None` for a file that is not ours.
-pub(crate) fn file_number(name: &str) -> Option<u64> {
+pub(crate) fn file_number(name: &str) -> Option<FileNumber> {
     let stem = if name.starts_with(RELATIONS_FOLDER) {
         name.strip_suffix(".changes")?
     } else {
         name.strip_suffix(".state")?
     };
-    stem.rsplit_once('.')?.1.parse().ok()
+    let (opening, number) = stem.rsplit_once('.')?.1.split_once('-')?;
+    Some(FileNumber {
+        opening: opening.parse().ok()?,
+        number: number.parse().ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -304,8 +328,12 @@ mod tests {
         );
         assert_eq!(last_number(&batch_key(1, 256)), Some(256));
         assert_eq!(note_name(&note_key(3, "seen/ä")), Some("seen/ä".to_string()));
-        assert_eq!(file_number(&log_file(id, Cut(1), Cut(2), 12)), Some(12));
-        assert_eq!(file_number(&state_file(1, 2, 13)), Some(13));
+        let number = FileNumber {
+            opening: 3,
+            number: 12,
+        };
+        assert_eq!(file_number(&log_file(id, Cut(1), Cut(2), number)), Some(number));
+        assert_eq!(file_number(&state_file(1, 2, number)), Some(number));
         assert_eq!(file_number("relations/7-rows/notes.txt"), None);
     }
 

@@ -16,6 +16,7 @@ use crate::change::ChangeBatch;
 use crate::error::{Error, Result};
 use crate::files::{FileSet, NewFile, StoredFile};
 use crate::ipc::{self, ChangeReader};
+use crate::layout::FileNumber;
 use crate::record::{FrameReader, FrameWriter};
 
 /// Encoded rows up to this size stay in the meta store.
@@ -83,7 +84,7 @@ impl Payload {
         files: &Arc<FileSet>,
         schema: &SchemaRef,
         changes: &[ChangeBatch],
-        name: impl FnOnce(u64) -> String,
+        name: impl FnOnce(FileNumber) -> String,
     ) -> Result<Self> {
         let mut out = SpillWriter {
             inline: Vec::new(),

@@ -55,18 +55,16 @@ pub(super) fn recover(
 ) -> Result<Core> {
     let names = files.list()?;
     check_format_record(&*store, known || !names.is_empty())?;
+    let opening = number(&*store, layout::openings_key())?.map_or(1, |openings| openings + 1);
+    let (key, mut batch) = (layout::openings_key(), Batch::default());
+    batch.put(key.clone(), record::seal(&key, &opening.to_le_bytes()));
+    store.apply(batch)?;
     // What is removed below must not come back into use by a meta store that a power loss sets back.
     store.sync()?;
     let commits = number(&*store, layout::commit_number_key())?.unwrap_or(0);
     let directory = directory(commits)?;
     let next_object = number(&*store, layout::next_object_key())?.unwrap_or(1);
     let inventory = Inventory::take(&*store)?;
-    let next_number = names
-        .iter()
-        .chain(&inventory.files)
-        .filter_map(|name| layout::file_number(name))
-        .max()
-        .map_or(0, |number| number + 1);
     inventory.collect_garbage(&*files, &names);
     let (next_sequence, state_sizes) = (inventory.next_sequence, inventory.state_sizes);
     let recovered = Recovered {
@@ -77,7 +75,7 @@ pub(super) fn recover(
     };
     Ok(Core::new(
         store,
-        FileSet::new(files, next_number),
+        FileSet::new(files, opening),
         directory,
         recovered,
     ))

@@ -740,3 +740,21 @@ fn a_damaged_meta_store_is_an_error_or_whole() {
     fs::write(&database, &good).unwrap();
     assert_eq!(open().unwrap(), 40);
 }
+
+#[test]
+fn a_snapshot_held_through_a_restart_harms_nothing() {
+    let disk = FaultyDisk::default();
+    let storage = disk.open().unwrap();
+    let relation = storage.relation(rows_of(1), schema(), APPEND_ONLY).unwrap();
+    append(&storage, &relation, 1, large(1)).unwrap();
+    let held = relation.snapshot();
+    let mut tx = storage.transaction();
+    tx.delete_object(1);
+    tx.commit().unwrap();
+    drop((storage, relation));
+    let storage = disk.open().unwrap();
+    let relation = storage.relation(rows_of(1), schema(), APPEND_ONLY).unwrap();
+    append(&storage, &relation, 1, large(2)).unwrap();
+    drop(held);
+    assert_eq!(numbers(&relation), [2]);
+}
