@@ -15,6 +15,7 @@ use crate::statement::{ParsedStatement, Statement};
 use crate::text::SourceText;
 
 mod alter;
+mod balance;
 mod create;
 mod create_relation;
 mod create_streaming_view;
@@ -85,10 +86,14 @@ fn split(text: &SourceText) -> Result<Vec<Vec<TokenWithSpan>>> {
         .collect())
 }
 
+/// A message that begins in lower case, unless it begins with a word in capitals.
 pub(crate) fn lower_first(message: &str) -> String {
     let mut chars = message.chars();
-    chars
-        .next()
+    let first = chars.next();
+    if chars.clone().next().is_some_and(char::is_uppercase) {
+        return message.to_owned();
+    }
+    first
         .map(|c| c.to_lowercase().chain(chars).collect())
         .unwrap_or_default()
 }

@@ -55,6 +55,8 @@ pub struct PlanContext<'a> {
 enum Purpose {
     /// Runs once.
     Select,
+    /// Runs once, and its columns take the types of a table.
+    Insert,
     /// Is kept up to date.
     View,
 }

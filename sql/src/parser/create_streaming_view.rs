@@ -67,6 +67,9 @@ impl Tokens<'_> {
                     ))));
                 }
             }
+            if self.peek_word().as_deref() == Some("WATERMARK") {
+                self.refuse_query_clause()?;
+            }
             return Err(self.unexpected("EMIT, TRIGGER EVERY or the end of the statement"));
         };
         Ok(EmitClause { kind, position })

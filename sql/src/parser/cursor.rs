@@ -50,7 +50,9 @@ impl Tokens<'_> {
         let position = self.next_offset();
         for refused in ["PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"] {
             // `FETCH first` alone names a cursor.
-            if self.peek_word().as_deref() == Some(refused) && self.peek_nth_word(1).is_some() {
+            if self.peek_word().as_deref() == Some(refused)
+                && !matches!(self.parser.peek_nth_token_ref(1).token, Token::EOF)
+            {
                 let error = Error::unsupported(format!("FETCH {refused} is not supported yet"));
                 return Err(self.at(error.with_hint("Cursors go forward only."), position));
             }

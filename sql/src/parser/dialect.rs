@@ -150,9 +150,10 @@ impl Dialect for MillpondDialect {
         self.0.supports_bitwise_shift_operators()
     }
 
-    /// `f(name => value)` only: `:` and `name = value` in a call are not PostgreSQL's.
+    /// Argument names are identifiers. Expressions as names would make the parser read every argument twice, and so nested
+    /// calls a number of times that doubles with each level.
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
-        self.0.supports_named_fn_args_with_expr_name()
+        false
     }
 
     fn supports_nested_comments(&self) -> bool {

@@ -1,8 +1,9 @@
 //! A pass over the tokens of a statement before it is parsed, for the two things the library cannot do by itself.
 //!
 //! - `TUMBLE(TABLE t, ..)`: the word `TABLE` inside a window call is taken out.
-//! - A chain such as `a OR b OR c ..` makes a tree as deep as it is long without the parser noticing. Chains that would
-//!   overflow the stack later are refused here.
+//! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
+//!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
+//!   too small. Chains of AND and OR do not count: they are balanced after parsing ([`super::balance`]).
 
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -14,62 +15,117 @@ use super::tokens::too_deep;
 /// Functions in FROM whose first argument may be written `TABLE t`.
 const WINDOW_FUNCTIONS: [&str; 4] = ["TUMBLE", "HOP", "CUMULATE", "SESSION"];
 
-/// Operators in one list item at one level of parentheses.
-const CHAIN_MAX: usize = 1000;
+/// Depth of the tree of a statement. Planning in a debug build takes about 7 kB of stack for each level.
+const DEPTH_MAX: usize = 150;
+/// Parentheses inside each other: the parser takes more for these.
+const PARENTHESES_MAX: usize = 40;
+/// Terms of one chain of AND and OR, which is deep until it is balanced.
+const TERMS_MAX: usize = 2000;
 
 pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<TokenWithSpan>> {
-    refuse_long_chains(&tokens, text)?;
+    refuse_deep_trees(&tokens, text)?;
     Ok(without_table_words(tokens))
 }
 
-fn refuse_long_chains(tokens: &[TokenWithSpan], text: &SourceText) -> Result<()> {
-    let mut chains = vec![0usize];
+/// What is known of one level of parentheses.
+#[derive(Default)]
+struct Level {
+    /// Operators in the operand being read, and the depth of the deepest parenthesis in it.
+    operators: usize,
+    nested: usize,
+    /// The depth of the deepest operand so far.
+    deepest: usize,
+    /// AND and OR, and set operations and joins.
+    terms: usize,
+    sets: usize,
+}
+
+impl Level {
+    fn finish_operand(&mut self) {
+        self.deepest = self.depth_of_operands();
+        self.operators = 0;
+        self.nested = 0;
+    }
+
+    fn depth_of_operands(&self) -> usize {
+        self.deepest.max(self.operators + self.nested)
+    }
+
+    fn depth(&self) -> usize {
+        self.depth_of_operands() + 2 * (self.terms + 1).ilog2() as usize + self.sets + 1
+    }
+}
+
+/// What a token does to the tree.
+enum Effect {
+    Open,
+    Close,
+    /// Ends an operand, and makes nothing deeper.
+    Separate,
+    /// Joins two operands in a way that can be balanced.
+    Term,
+    /// Puts everything so far one level down.
+    Set,
+    Operator,
+    Nothing,
+}
+
+fn refuse_deep_trees(tokens: &[TokenWithSpan], text: &SourceText) -> Result<()> {
+    let mut levels = vec![Level::default()];
     for token in tokens {
-        match &token.token {
-            Token::LParen => chains.push(0),
-            Token::RParen if chains.len() > 1 => {
-                chains.pop();
+        let depth = levels.len();
+        let level = levels.last_mut().expect("the outermost level is never taken off");
+        match effect(&token.token) {
+            Effect::Open => {
+                // A call, a cast or an index may follow another: `x[1][1]`.
+                level.operators += 1;
+                levels.push(Level::default());
             }
-            Token::Comma => *chains.last_mut().expect("the outermost level is never taken off") = 0,
-            other if makes_tree(other) => {
-                let chain = chains.last_mut().expect("the outermost level is never taken off");
-                *chain += 1;
-                if *chain > CHAIN_MAX {
-                    return Err(too_deep().or_position(text.position(token.span.start)));
-                }
+            Effect::Close if depth > 1 => {
+                let inner = levels.pop().map_or(0, |inner| inner.depth());
+                let outer = levels.last_mut().expect("there was more than one level");
+                outer.nested = outer.nested.max(inner);
             }
-            _ => {}
+            Effect::Separate => level.finish_operand(),
+            Effect::Term => {
+                level.finish_operand();
+                level.terms += 1;
+            }
+            Effect::Set => {
+                level.finish_operand();
+                level.sets += 1;
+            }
+            Effect::Operator => level.operators += 1,
+            Effect::Close | Effect::Nothing => {}
+        }
+        let level = levels.last().expect("the outermost level is never taken off");
+        if levels.len() > PARENTHESES_MAX || level.depth() > DEPTH_MAX || level.terms > TERMS_MAX {
+            return Err(too_deep().or_position(text.position(token.span.start)));
         }
     }
     Ok(())
 }
 
-/// Tokens that can put a level on top of the tree so far.
-fn makes_tree(token: &Token) -> bool {
-    const WORDS: [&str; 16] = [
-        "AND",
-        "OR",
-        "NOT",
-        "IS",
-        "LIKE",
-        "ILIKE",
-        "SIMILAR",
-        "BETWEEN",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "JOIN",
-        "AT",
-        "COLLATE",
-        "CASE",
-        "IN",
-    ];
+fn effect(token: &Token) -> Effect {
     match token {
+        Token::LParen | Token::LBracket => Effect::Open,
+        Token::RParen | Token::RBracket => Effect::Close,
+        Token::Comma => Effect::Separate,
         Token::Word(Word {
             value,
             quote_style: None,
             ..
-        }) => WORDS.iter().any(|w| w.eq_ignore_ascii_case(value)),
+        }) => match value.to_ascii_uppercase().as_str() {
+            "CASE" => Effect::Open,
+            "END" => Effect::Close,
+            "AND" | "OR" => Effect::Term,
+            "UNION" | "EXCEPT" | "INTERSECT" | "JOIN" => Effect::Set,
+            "SELECT" | "FROM" | "WHERE" | "GROUP" | "HAVING" | "ORDER" | "LIMIT" | "OFFSET" | "ON"
+            | "WHEN" | "THEN" | "ELSE" | "VALUES" | "AS" | "BY" | "WITH" => Effect::Separate,
+            "NOT" | "IS" | "ISNULL" | "NOTNULL" | "LIKE" | "ILIKE" | "SIMILAR" | "BETWEEN" | "IN" | "AT"
+            | "COLLATE" | "OPERATOR" | "INTERVAL" | "ANY" | "ALL" | "EXISTS" => Effect::Operator,
+            _ => Effect::Nothing,
+        },
         Token::Word(_)
         | Token::Number(..)
         | Token::SingleQuotedString(_)
@@ -78,8 +134,8 @@ fn makes_tree(token: &Token) -> bool {
         | Token::SemiColon
         | Token::Placeholder(_)
         | Token::Period
-        | Token::EOF => false,
-        _ => true,
+        | Token::EOF => Effect::Nothing,
+        _ => Effect::Operator,
     }
 }
 

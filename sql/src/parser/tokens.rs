@@ -11,10 +11,11 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::SourceText;
 
+use super::balance::balance;
 use super::dialect::MillpondDialect;
 
-/// Nesting of parentheses and subqueries that the parser follows.
-const DEPTH_MAX: usize = 64;
+/// Calls of the library's parser inside each other; the pass before parsing refuses sooner.
+const DEPTH_MAX: usize = 300;
 
 pub struct Tokens<'a> {
     pub(super) parser: Parser<'a>,
@@ -110,10 +111,30 @@ impl<'a> Tokens<'a> {
 
     pub fn expect_end(&self) -> Result<()> {
         if self.at_end() {
-            Ok(())
-        } else {
-            Err(self.unexpected("the end of the statement"))
+            return Ok(());
         }
+        self.refuse_query_clause()?;
+        Err(self.unexpected("the end of the statement"))
+    }
+
+    /// Clauses of streaming queries that are not there yet, or not in this place.
+    pub fn refuse_query_clause(&self) -> Result<()> {
+        if self.peek_word().as_deref() == Some("WATERMARK")
+            && self.peek_nth_word(2).as_deref() == Some("DELAY")
+        {
+            return Err(self.here(
+                Error::unsupported("WATERMARK in a query is not supported yet").with_hint(
+                    "Declare it with the stream or source: WATERMARK FOR ts AS ts - INTERVAL '10 minutes'.",
+                ),
+            ));
+        }
+        if self.peek_word().as_deref() == Some("EMIT") {
+            return Err(self.here(
+                Error::unsupported("EMIT is supported in CREATE STREAMING VIEW only")
+                    .with_hint("CREATE STREAMING VIEW v AS SELECT .. EMIT .., then SELECT from v."),
+            ));
+        }
+        Ok(())
     }
 
     pub fn identifier(&mut self) -> Result<Ident> {
@@ -154,7 +175,9 @@ impl<'a> Tokens<'a> {
     }
 
     pub fn expr(&mut self) -> Result<Expr> {
-        self.library(|p| p.parse_expr())
+        let mut expr = self.library(|p| p.parse_expr())?;
+        balance(&mut expr);
+        Ok(expr)
     }
 
     pub fn data_type(&mut self) -> Result<DataType> {
@@ -162,7 +185,9 @@ impl<'a> Tokens<'a> {
     }
 
     pub fn query(&mut self) -> Result<Box<Query>> {
-        self.library(|p| p.parse_query())
+        let mut query = self.library(|p| p.parse_query())?;
+        balance(&mut query);
+        Ok(query)
     }
 
     /// `( item, item, .. )`.

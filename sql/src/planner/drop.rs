@@ -27,7 +27,7 @@ pub fn plan(drop: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
             Ok(object) if is_kind(object, drop.kind) => {
                 named.insert(object.id);
             }
-            Ok(object) => return Err(wrong_kind(object, drop.kind).or_position(position)),
+            Ok(object) => return Err(wrong_kind("DROP", object, drop.kind).or_position(position)),
             Err(error) if drop.if_exists && error.kind == ErrorKind::UndefinedTable => {
                 notices.push(Notice {
                     message: format!("{}, skipping", error.message),
@@ -86,8 +86,8 @@ pub fn plan(drop: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
     })
 }
 
-/// The error for an object that is not of the kind that was named.
-pub fn wrong_kind(object: &Object, kind: DropKind) -> Error {
+/// The error for an object that is not of the kind that was named after `verb`.
+pub fn wrong_kind(verb: &str, object: &Object, kind: DropKind) -> Error {
     let right = match &object.kind {
         ObjectKind::Table(table) if table.stream => "STREAM",
         ObjectKind::Table(_) => "TABLE",
@@ -99,5 +99,5 @@ pub fn wrong_kind(object: &Object, kind: DropKind) -> Error {
         ErrorKind::WrongObjectType,
         format!("\"{}\" is not a {expected}", object.name.name),
     )
-    .with_hint(format!("Use DROP {right} to remove a {}.", object.kind_name()))
+    .with_hint(format!("It is a {}: use {verb} {right}.", object.kind_name()))
 }

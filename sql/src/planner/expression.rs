@@ -23,9 +23,18 @@ pub struct Operators;
 impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let RawBinaryExpr { op, left, right } = expr;
+        if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        }
         let (left, right) = (narrow(left), narrow(right));
         let (left, right) = type_literals(&op, left, right, schema);
-        let types = left.get_type(schema).ok().zip(right.get_type(schema).ok());
+        // The types of a deep expression take long to find, and only these operators need them.
+        let types = match op {
+            BinaryOperator::Plus | BinaryOperator::Minus => {
+                left.get_type(schema).ok().zip(right.get_type(schema).ok())
+            }
+            _ => None,
+        };
         let planned = match (&op, types) {
             (BinaryOperator::Minus, Some((l, r))) if is_timestamp(&l) && is_timestamp(&r) => {
                 Some(timestamp_difference(left.clone(), right.clone(), &l, &r))
@@ -78,12 +87,12 @@ fn type_literals(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema
     if !arithmetic && !comparison {
         return (left, right);
     }
-    let typed = |literal: Expr, other: &Expr| match other.get_type(schema) {
-        Ok(target) if arithmetic && target.is_temporal() => {
+    let typed = |literal: Expr, other: &Expr| match literal::type_beside(other, schema) {
+        Some(target) if arithmetic && target.data_type().is_temporal() => {
             literal::cast_literal(literal, &SqlType::Interval.arrow())
         }
-        Ok(target) if literal::takes_literal(&target) => literal::cast_literal(literal, &target),
-        _ => literal,
+        Some(target) => literal::cast_literal_to(literal, &target),
+        None => literal,
     };
     match (
         literal::is_string_literal(&left),

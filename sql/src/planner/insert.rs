@@ -22,7 +22,10 @@ use super::{PlanContext, Purpose, names, query, translate};
 
 pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let at = |error: Error| error.or_position(position_of(&insert.table, text));
-    let object = names::lookup(&insert.table, context).map_err(at)?;
+    let object = match names::lookup(&insert.table, context) {
+        Ok(object) => object,
+        Err(error) => return Err(at(system_relation(&insert.table, context).unwrap_or(error))),
+    };
     if !matches!(object.kind, ObjectKind::Table(_)) {
         let error = Error::new(
             ErrorKind::WrongObjectType,
@@ -55,7 +58,7 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         reads,
         parameters,
         notices,
-    } = query::plan(&source, Purpose::Select, text, context)?;
+    } = query::plan(&source, Purpose::Insert, text, context)?;
     if columns.len() != targets.len() {
         return Err(at(width_error(
             columns.len(),
@@ -106,6 +109,17 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         notices,
         parameters,
     })
+}
+
+/// The error for a relation that the server makes.
+fn system_relation(name: &ast::ObjectName, context: &PlanContext<'_>) -> Option<Error> {
+    let (schema, name) = names::split(name).ok()?;
+    let schema = schema.as_deref().unwrap_or("pg_catalog");
+    context.relations.system_table(schema, &name)?;
+    Some(Error::new(
+        ErrorKind::WrongObjectType,
+        format!("cannot insert into system relation \"{name}\""),
+    ))
 }
 
 /// Positions of the columns that are written to.
@@ -233,6 +247,12 @@ fn cast_cell(cell: &mut ast::Expr, column: &Column) -> Result<()> {
     {
         *cell = default_of(column)?;
     }
+    if column.sql_type == SqlType::Uuid
+        && let ast::Expr::Value(value) = cell
+        && let Value::SingleQuotedString(text) = &mut value.value
+    {
+        *text = super::literal::uuid(text)?;
+    }
     let untyped = is_untyped(cell);
     // A cell that has a type is assigned, not cast: its type is checked when the plan is known.
     if untyped
@@ -319,6 +339,8 @@ fn assignable(from: &SqlType, to: &SqlType) -> bool {
     from == to
         || (is_number(from) && is_number(to))
         || (is_text(to) && !matches!(from, SqlType::Bytea))
+        // Literals of these types are planned as text.
+        || (is_text(from) && matches!(to, SqlType::Uuid | SqlType::Json | SqlType::Jsonb))
         || match (from, to) {
             (SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz, t) => {
                 matches!(t, SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz)

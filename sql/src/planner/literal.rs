@@ -27,12 +27,19 @@ pub mod interval;
 /// A text that is no value of its type.
 pub fn fold(plan: LogicalPlan, time_zone: &str) -> DataFusionResult<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
+        // Names of VALUES are its columns', whatever the cells are called.
+        let names = match &node {
+            LogicalPlan::Values(_) => None,
+            node => Some(NamePreserver::new(node)),
+        };
         let schema = merge_schema(&node.inputs());
         let folded = node.map_expressions(|expr| {
-            let name = names.save(&expr);
+            let name = names.as_ref().map(|names| names.save(&expr));
             let folded = expr.transform_up(|expr| fold_expr(type_literals(expr, &schema), time_zone))?;
-            Ok(folded.update_data(|expr| name.restore(expr)))
+            Ok(folded.update_data(|expr| match name {
+                Some(name) => name.restore(expr),
+                None => expr,
+            }))
         })?;
         if folded.transformed {
             Ok(Transformed::yes(folded.data.recompute_schema()?))
@@ -50,7 +57,7 @@ pub fn fold_constant(expr: Expr, time_zone: &str) -> DataFusionResult<Expr> {
 }
 
 /// True for types that a string literal is not one of already.
-pub fn takes_literal(data_type: &DataType) -> bool {
+fn takes_literal(data_type: &DataType) -> bool {
     !matches!(
         data_type,
         DataType::Utf8
@@ -70,6 +77,23 @@ pub fn is_string_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
 }
 
+/// The type that a string literal takes beside `expr`, if any.
+pub fn type_beside(expr: &Expr, schema: &DFSchema) -> Option<FieldRef> {
+    let (_, field) = expr.to_field(schema).ok()?;
+    (takes_literal(field.data_type()) || SqlType::of(&field) == SqlType::Uuid).then_some(field)
+}
+
+/// A cast to the type of a field, which [`fold`] will carry out.
+pub fn cast_literal_to(expr: Expr, field: &FieldRef) -> Expr {
+    match SqlType::of(field) {
+        uuid @ SqlType::Uuid => Expr::Cast(Cast {
+            expr: Box::new(expr),
+            field: std::sync::Arc::new(uuid.field("", true)),
+        }),
+        _ => cast_literal(expr, field.data_type()),
+    }
+}
+
 /// A cast, which [`fold`] will carry out.
 pub fn cast_literal(expr: Expr, data_type: &DataType) -> Expr {
     let microseconds = match data_type {
@@ -81,7 +105,7 @@ pub fn cast_literal(expr: Expr, data_type: &DataType) -> Expr {
 
 /// String literals in BETWEEN and IN take the type of the expression on the left; a cast to an integer rounds.
 fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
-    let target = |expr: &Expr| expr.get_type(schema).ok().filter(takes_literal);
+    let target = |expr: &Expr| type_beside(expr, schema);
     if let Expr::Cast(cast) = &expr
         && cast.field.data_type().is_signed_integer()
         && !is_round(&cast.expr)
@@ -97,9 +121,9 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
             field: cast.field.clone(),
         });
     }
-    let cast = |expr: Expr, target: &DataType| {
+    let cast = |expr: Expr, target: &FieldRef| {
         if is_string_literal(&expr) {
-            cast_literal(expr, target)
+            cast_literal_to(expr, target)
         } else {
             expr
         }
@@ -272,7 +296,7 @@ fn cast_text(
             Some(value) => ScalarValue::Boolean(Some(value)),
             None => return Err(invalid_text(sql_type, text)),
         },
-        SqlType::Uuid => ScalarValue::Utf8(Some(uuid(trimmed).ok_or_else(|| invalid_text(sql_type, text))?)),
+        SqlType::Uuid => ScalarValue::Utf8(Some(uuid(text)?)),
         SqlType::Bytea => ScalarValue::Binary(Some(bytea(text).ok_or_else(|| invalid_text(sql_type, text))?)),
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => {
             let number: i128 = trimmed.parse().map_err(|_| invalid_text(sql_type, text))?;
@@ -327,8 +351,16 @@ fn cast_text(
     }
 }
 
+/// The canonical text of a uuid.
+///
+/// # Errors
+/// A text that is none.
+pub fn uuid(text: &str) -> Result<String> {
+    canonical_uuid(text.trim()).ok_or_else(|| invalid_text(&SqlType::Uuid, text))
+}
+
 /// Lower case with dashes, from any form that Postgres reads.
-fn uuid(text: &str) -> Option<String> {
+fn canonical_uuid(text: &str) -> Option<String> {
     let text = text
         .strip_prefix('{')
         .map_or(Some(text), |t| t.strip_suffix('}'))?;

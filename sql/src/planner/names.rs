@@ -125,6 +125,14 @@ pub fn not_found(schema: Option<&str>, name: &str, context: &PlanContext<'_>) ->
         ErrorKind::UndefinedTable,
         format!("relation \"{shown}\" does not exist"),
     );
+    // The same name in a schema that is not searched.
+    let elsewhere = context.catalog.objects().find(|o| o.name.name == name);
+    if let (None, Some(object)) = (schema, elsewhere) {
+        return error.with_hint(format!(
+            "Did you mean \"{}.{}\"?",
+            object.name.schema, object.name.name
+        ));
+    }
     let mut names: Vec<String> = context.catalog.objects().map(|o| o.name.name.clone()).collect();
     if let Some(schema) = schema.filter(|s| SYSTEM_SCHEMAS.contains(s)) {
         names = context.relations.system_table_names(schema);

@@ -108,6 +108,7 @@ fn index_of(name: &str) -> Result<usize> {
 pub fn resolve(
     plan: LogicalPlan,
     declared: &[Option<SqlType>],
+    named: bool,
 ) -> DataFusionResult<(LogicalPlan, Vec<SqlType>)> {
     let mut inferred = BTreeMap::<usize, Option<SqlType>>::new();
     let external = |error: Error| DataFusionError::External(Box::new(error));
@@ -140,7 +141,7 @@ pub fn resolve(
     }
     let typed = replace(plan, |placeholder| {
         let index = index_of(&placeholder.id).map_err(external)?;
-        let field = Arc::new(types[index].field("", true));
+        let field = super::types::field(&types[index], named);
         Ok(Expr::Placeholder(Placeholder::new_with_field(
             placeholder.id.clone(),
             Some(field),
@@ -163,6 +164,7 @@ fn replace(
     mut with: impl FnMut(&Placeholder) -> DataFusionResult<Expr>,
 ) -> DataFusionResult<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
+        let is_values = matches!(node, LogicalPlan::Values(_));
         let names = NamePreserver::new(&node);
         let replaced = node.map_expressions(|expr| {
             let name = names.save(&expr);
@@ -170,7 +172,7 @@ fn replace(
                 Expr::Placeholder(placeholder) => Ok(Transformed::yes(with(placeholder)?)),
                 _ => Ok(Transformed::no(expr)),
             })?;
-            Ok(if replaced.transformed {
+            Ok(if replaced.transformed && !is_values {
                 replaced.update_data(|expr| name.restore(expr))
             } else {
                 replaced

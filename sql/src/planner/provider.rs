@@ -201,7 +201,9 @@ impl ContextProvider for Provider<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(Types))
+        Some(Arc::new(Types {
+            named: self.purpose != Purpose::Insert,
+        }))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::error::Result as DataFusionResult;
@@ -20,7 +20,7 @@ use crate::text::SourceText;
 use super::provider::{Provider, config_options};
 use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
-use super::{PlanContext, Purpose, literal, names, parameters, rules, window};
+use super::{PlanContext, Purpose, literal, names, parameters, rules, types, window};
 
 /// A planned query.
 #[derive(Debug)]
@@ -47,13 +47,14 @@ pub fn plan(
     let mut query = query.clone();
     let stream_is_noise = names::find(None, "stream", context).is_none();
     let names = rewrite(&mut query, purpose, stream_is_noise)?;
+    let named = purpose != Purpose::Insert;
     let declared = parameters::declared(&query, context.parameter_types)?;
     let windows = window::relations();
     let provider = Provider::new(*context, purpose, Arc::clone(&windows));
     let options = config_options(context.settings.time_zone());
     let fields = declared
         .iter()
-        .map(|t| t.as_ref().map(|t| Arc::new(t.field("", true))))
+        .map(|t| t.as_ref().map(|t| types::field(t, named)))
         .collect();
 
     let typed = || -> DataFusionResult<(LogicalPlan, Vec<SqlType>)> {
@@ -62,7 +63,7 @@ pub fn plan(
         let statement = ast::Statement::Query(Box::new(query));
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
-        let (plan, parameters) = parameters::resolve(plan, &declared)?;
+        let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = rules::analyze(plan, &options)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
@@ -98,7 +99,11 @@ pub fn plan_constant(expr: &ast::Expr, text: &SourceText, context: &PlanContext<
 /// Columns of types that no relation stores (other units of time, unsigned numbers, views of text) are cast to the one
 /// that stands for their SQL type.
 fn storable(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
-    let target = |field: &Field| SqlType::of(field).arrow();
+    let target = |field: &Field| match field.data_type() {
+        // What the library counts, such as row_number, is `bigint` in Postgres.
+        DataType::UInt64 => DataType::Int64,
+        _ => SqlType::of(field).arrow(),
+    };
     if plan
         .schema()
         .fields()

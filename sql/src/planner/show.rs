@@ -44,7 +44,7 @@ pub fn plan(show: &Show, text: &SourceText, context: &PlanContext<'_>) -> Result
         Show::Create { kind, name } => {
             let object = lookup(name, text, context)?;
             if let Some(kind) = kind.filter(|kind| !is_kind(object, *kind)) {
-                return Err(super::drop::wrong_kind(object, kind));
+                return Err(super::drop::wrong_kind("SHOW CREATE", object, kind));
             }
             let row = vec![Some(object.name.to_string()), Some(object.create_sql.clone())];
             Ok(rows(&["name", "create_sql"], vec![row]))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::FieldRef;
+use arrow::datatypes::{Field, FieldRef};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::TypePlanner;
 use millpond_catalog::{SqlType, SystemType};
@@ -204,13 +204,29 @@ pub fn column_type(data_type: &DataType) -> Result<SqlType> {
     }
 }
 
+/// A field of a type inside an expression. `named` fields tell the SQL type, where the Arrow type does not.
+pub fn field(sql_type: &SqlType, named: bool) -> FieldRef {
+    let plain = Field::new("", sql_type.arrow(), true);
+    let told = !named || SqlType::of(&plain) == *sql_type;
+    Arc::new(if told { plain } else { sql_type.field("", true) })
+}
+
 /// Types for casts and typed literals inside expressions.
 #[derive(Debug)]
-pub struct Types;
+pub struct Types {
+    /// Fields tell the SQL type where the Arrow type does not. An INSERT knows its types from the table.
+    pub named: bool,
+}
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, data_type: &DataType) -> DataFusionResult<Option<FieldRef>> {
         let sql_type = sql_type(data_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
-        Ok(Some(Arc::new(sql_type.field("", true))))
+        let plain = Field::new("", sql_type.arrow(), true);
+        let told = !self.named || SqlType::of(&plain) == sql_type;
+        Ok(Some(Arc::new(if told {
+            plain
+        } else {
+            sql_type.field("", true)
+        })))
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, Diagnostic, Span};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
@@ -87,6 +87,7 @@ impl RelationPlanner for WindowRelations {
             _ => return original(relation),
         };
         let TableFactor::Table {
+            name,
             args: Some(arguments),
             alias,
             ..
@@ -97,8 +98,19 @@ impl RelationPlanner for WindowRelations {
                 "a window function has arguments",
             )));
         };
-        let arguments = sort_arguments(arguments.args, hop).map_err(external)?;
-        let plan = self.plan_window(arguments, hop, context)?;
+        // An error without a better place is about the call.
+        let place = |error: DataFusionError| match error.diagnostic() {
+            Some(_) => error,
+            None => {
+                let span = name.0.first().and_then(|p| p.as_ident()).map(|ident| ident.span);
+                let span = span.and_then(Span::try_from_sqlparser_span);
+                error.with_diagnostic(Diagnostic::new_error(function.clone(), span))
+            }
+        };
+        let arguments = sort_arguments(arguments.args, hop)
+            .map_err(external)
+            .map_err(place)?;
+        let plan = self.plan_window(arguments, hop, context).map_err(place)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             plan, alias,
         ))))

@@ -94,6 +94,6 @@ CREATE STREAMING VIEW v AS SELECT window.start, window.end, count(*) FROM ev GRO
 ====
 CREATE STREAMING VIEW v AS SELECT * FROM t WATERMARK ts DELAY OF INTERVAL '1 minute' AS a
 ----
-error Syntax: syntax error at or near "WATERMARK"
+error Unsupported: WATERMARK in a query is not supported yet
   at 44: WATERMARK
-  detail: Expected EMIT, TRIGGER EVERY or the end of the statement.
+  hint: Declare it with the stream or source: WATERMARK FOR ts AS ts - INTERVAL '10 minutes'.

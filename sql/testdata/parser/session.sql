@@ -16,11 +16,14 @@ SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ 
 SET default_transaction_isolation TO 'read committed'
 
 ====
-SET TRANSACTION READ WRITE; SET NAMES 'utf8'; SET spark.sql.shuffle.partitions = 100; SET x TO DEFAULT; SET extra_float_digits = -3; set session session authorization default
+SET TRANSACTION READ WRITE; SET NAMES 'utf8'; SET spark.sql.shuffle.partitions = 100; SET x TO DEFAULT; SET extra_float_digits = -3; set session authorization default
 ----
-error Syntax: syntax error at or near "default"
-  at 168: default
-  detail: Expected TO or =.
+SET LOCAL transaction_read_only TO 'off'
+SET client_encoding TO 'utf8'
+SET spark.sql.shuffle.partitions TO '100'
+SET x TO DEFAULT
+SET extra_float_digits TO '-3'
+SET session_authorization TO DEFAULT
 
 ====
 RESET ALL; RESET TIME ZONE; SHOW TIME ZONE; SHOW ALL; SHOW TRANSACTION ISOLATION LEVEL; SHOW search_path
@@ -92,9 +95,9 @@ CLOSE ALL
 ====
 FETCH BACKWARD 3 FROM c
 ----
-error Syntax: syntax error at or near "3"
-  at 16: 3
-  detail: Expected the end of the statement.
+error Unsupported: FETCH BACKWARD is not supported yet
+  at 7: BACKWARD
+  hint: Cursors go forward only.
 
 ====
 DISCARD ALL; DISCARD TEMP; LISTEN a; UNLISTEN *; NOTIFY a, 'payload'; FLUSH; FLUSH v; WAIT; WAIT v

@@ -129,3 +129,17 @@ SELECT E'a\nb', U&'d', $$dollar$$, 1_000, 'a'
   'b'
 ----
 SELECT E'a\nb', U&'d', $$dollar$$, 1_000, 'ab'
+
+====
+SELECT a FROM t EMIT CHANGES
+----
+error Unsupported: EMIT is supported in CREATE STREAMING VIEW only
+  at 17: EMIT
+  hint: CREATE STREAMING VIEW v AS SELECT .. EMIT .., then SELECT from v.
+
+====
+SELECT a FROM t WATERMARK ts DELAY OF INTERVAL '1 minute'
+----
+error Unsupported: WATERMARK in a query is not supported yet
+  at 17: WATERMARK
+  hint: Declare it with the stream or source: WATERMARK FOR ts AS ts - INTERVAL '10 minutes'.

@@ -127,7 +127,7 @@ CreateView v8 reads [1]
   k text
   ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
   CREATE STREAMING VIEW v8 AS SELECT current_timestamp AS t, current_date AS d, k FROM ev
-  Projection: CAST(processing_time() AS Timestamp(µs, "UTC")<{"millpond.sql_type": "timestamp with time zone"}>) AS t, CAST(processing_time() AS Date32<{"millpond.sql_type": "date"}>) AS d, ev.k
+  Projection: CAST(processing_time() AS Timestamp(µs, "UTC")) AS t, CAST(processing_time() AS Date32) AS d, ev.k
     TableScan: ev projection=[k]
 
 ====
@@ -183,7 +183,7 @@ error UndefinedTable: missing FROM-clause entry for table "x"
 ====
 CREATE STREAMING VIEW bad AS SELECT k, v FROM ev GROUP BY k
 ----
-error Grouping: column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column "ev.v" must appear in the GROUP BY clause or must be part of an aggregate function, currently only "ev.k" appears in the SELECT clause satisfies this requirement
+error Grouping: column "ev.v" must appear in the GROUP BY clause or be used in an aggregate function
   at 40: v
 
 ====
@@ -191,7 +191,6 @@ CREATE STREAMING VIEW bad AS SELECT nofunc(k) FROM ev
 ----
 error UndefinedFunction: function nofunc does not exist
   at 37: nofunc(k)
-  detail: No function of that name is known; `\df` lists them.
 
 ====
 CREATE STREAMING VIEW bad AS SELECT k FROM ev WHERE v = $1
@@ -250,6 +249,7 @@ error Unsupported: streaming views cannot read the system relation "queries"
 CREATE STREAMING VIEW bad AS SELECT * FROM hop(ev, ts, INTERVAL '5 minutes', INTERVAL '1 minute')
 ----
 error InvalidParameterValue: window slide 5 minutes is greater than size 1 minute
+  at 44: hop(ev,
   detail: Rows between two windows would be in none.
   hint: The order of arguments is hop(t, ts, slide, size).
 
@@ -257,11 +257,13 @@ error InvalidParameterValue: window slide 5 minutes is greater than size 1 minut
 CREATE STREAMING VIEW bad AS SELECT * FROM tumble(ev, ts, INTERVAL '0 minutes')
 ----
 error InvalidParameterValue: window size must be positive, not 0 seconds
+  at 44: tumble(ev,
 
 ====
 CREATE STREAMING VIEW bad AS SELECT * FROM tumble(ev, ts, INTERVAL '1 month')
 ----
 error InvalidParameterValue: size must not have months or years
+  at 44: tumble(ev,
   hint: Their length varies; use days.
 
 ====
@@ -275,17 +277,20 @@ error UndefinedColumn: column "tss" does not exist
 CREATE STREAMING VIEW bad AS SELECT * FROM tumble(ev, k, INTERVAL '1 minute')
 ----
 error TypeMismatch: tumble needs a column of type timestamp or timestamptz, but "k" is text
+  at 44: tumble(ev,
 
 ====
 CREATE STREAMING VIEW bad AS SELECT * FROM tumble(ev, ts)
 ----
 error UndefinedFunction: tumble needs a size
+  at 44: tumble(ev,
   hint: Write tumble(t, ts, size[, offset]).
 
 ====
 CREATE STREAMING VIEW bad AS SELECT * FROM tumble(ev, ts, size => INTERVAL '1 minute', colour => 3)
 ----
 error UndefinedFunction: window functions have no argument "colour"
+  at 44: tumble(ev,
 
 ====
 CREATE STREAMING VIEW bad AS SELECT * FROM session(ev, ts, INTERVAL '1 minute')
@@ -384,7 +389,7 @@ DROP STREAM ev, t CASCADE
 ----
 error WrongObjectType: "t" is not a stream
   at 17: t
-  hint: Use DROP TABLE to remove a table.
+  hint: It is a table: use DROP TABLE.
 
 ====
 DROP STREAMING VIEW IF EXISTS v, nothing CASCADE

@@ -61,53 +61,51 @@ SELECT nope(a) FROM t
 ----
 error UndefinedFunction: function nope does not exist
   at 8: nope(a)
-  detail: No function of that name is known; `\df` lists them.
 
 ====
 SELECT lowr(c) FROM t
 ----
 error UndefinedFunction: function lowr does not exist
   at 8: lowr(c)
-  detail: No function of that name is known; `\df` lists them.
   hint: Did you mean "lower"?
 
 ====
 SELECT abs(c) FROM t
 ----
-error UndefinedFunction: function 'abs' expects Numeric but received String. No function matches the given name and argument types 'abs(Utf8)'. You might need to add explicit type casts.
-  hint: You might need to add explicit type casts.
+error UndefinedFunction: function abs(text) does not exist
+  hint: No function matches the given name and argument types. You might need to add explicit type casts.
 
 ====
 SELECT sum(c) FROM t
 ----
-error UndefinedFunction: function 'sum' failed to match any signature, errors: Error during planning: Function 'sum' requires Decimal, but received String (DataType: Utf8).,Error during planning: Function 'sum' requires UInt64, but received String (DataType: Utf8).,Error during planning: Function 'sum' requires Int64, but r
-  hint: You might need to add explicit type casts.
+error UndefinedFunction: function sum(text) does not exist
+  hint: No function matches the given name and argument types. You might need to add explicit type casts.
 
 ====
 SELECT a + c FROM t
 ----
-error UndefinedFunction: cannot coerce arithmetic expression Int32 + Utf8 to valid types
+error UndefinedFunction: operator does not exist: integer + text
   at 8: a
   hint: You might need to add explicit type casts.
 
 ====
 SELECT a = true FROM t
 ----
-error UndefinedFunction: cannot infer common argument type for comparison operation Int32 = Boolean
+error UndefinedFunction: operator does not exist: integer = boolean
   at 8: a
   hint: You might need to add explicit type casts.
 
 ====
 SELECT a = ts FROM t
 ----
-error UndefinedFunction: cannot infer common argument type for comparison operation Int32 = Timestamp(µs)
+error UndefinedFunction: operator does not exist: integer = timestamp without time zone
   at 8: a
   hint: You might need to add explicit type casts.
 
 ====
 SELECT a, count(*) FROM t
 ----
-error Grouping: column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column "t.a" must appear in the GROUP BY clause or must be part of an aggregate function, currently only "count(Int64(1))" appears in the SELECT clause satisfies this requirement
+error Grouping: column "t.a" must appear in the GROUP BY clause or be used in an aggregate function
   at 8: a,
 
 ====
@@ -118,7 +116,7 @@ error Grouping: aggregate functions are not allowed in the WHERE clause. Conside
 ====
 SELECT count(sum(a)) FROM t
 ----
-error TypeMismatch: aggregate function calls cannot be nested: 'sum(t.a)' is nested inside 'count(sum(t.a))'
+error Grouping: aggregate function calls cannot be nested: 'sum(t.a)' is nested inside 'count(sum(t.a))'
   at 18: a))
 
 ====
@@ -129,23 +127,23 @@ error InvalidColumnReference: cannot find column with position 5 in SELECT claus
 ====
 SELECT a FROM t HAVING b > 1
 ----
-error Grouping: hAVING clause references: t.b > Int32(1) must appear in the GROUP BY clause or be used in an aggregate function
+error Grouping: HAVING clause references: t.b > Int32(1) must appear in the GROUP BY clause or be used in an aggregate function
 
 ====
 SELECT a FROM t WHERE a
 ----
-error TypeMismatch: cannot create filter with non-boolean predicate 't.a' returning Int32
+error TypeMismatch: argument of WHERE must be type boolean, not type integer
 
 ====
 SELECT a FROM t UNION SELECT a, b FROM t
 ----
-error Syntax: uNION queries have different number of columns
+error Syntax: each UNION query must have the same number of columns
   at 1: SELECT
 
 ====
 SELECT a FROM t UNION SELECT ts FROM t
 ----
-error TypeMismatch: incompatible inputs for Union: Previous inputs were of type Int32, but got incompatible type Timestamp(µs) on column 'ts'
+error TypeMismatch: UNION types integer and timestamp without time zone cannot be matched
 
 ====
 SELECT 'x'::int
@@ -195,12 +193,12 @@ error DuplicateAlias: table name "x" specified more than once
 ====
 WITH x AS (SELECT 1), x AS (SELECT 2) SELECT * FROM x
 ----
-error DuplicateAlias: wITH query name "x" specified more than once
+error DuplicateAlias: WITH query name "x" specified more than once
 
 ====
 SELECT *
 ----
-error Syntax: sELECT * with no tables specified is not valid
+error Syntax: SELECT * with no tables specified is not valid
 
 ====
 SELECT a FROM t WHERE c LIKE 5
@@ -246,14 +244,13 @@ error Syntax: too many columns! The subquery should only return one column: t.a,
 ====
 SELECT row_number() FROM t
 ----
-error UndefinedFunction: function row_number does not exist
+error Windowing: window function row_number requires an OVER clause
   at 8: row_number()
-  detail: No function of that name is known; `\df` lists them.
 
 ====
 SELECT c.x FROM t
 ----
-error Internal: cannot access field at argument 1: type Utf8 is not Struct, Map, or Null
+error UndefinedColumn: cannot access field at argument 1: type Utf8 is not Struct, Map, or Null
 
 ====
 SELECT date_bin('1 day', ts), nullif(a, 0), greatest(a, b, 3) FROM t
@@ -285,7 +282,7 @@ error Syntax: inconsistent data length across values list: got 2 values in row 1
 ====
 VALUES (1), ('x')
 ----
-error TypeMismatch: inconsistent metadata across values list at row 1 column 0. Was FieldMetadata { inner: {"millpond.sql_type": "integer"} } but found FieldMetadata { inner: {} }
+error InvalidTextRepresentation: invalid input syntax for type integer: "x"
 
 ====
 SELECT a FROM t ORDER BY nope
@@ -305,3 +302,20 @@ Select reads [1]
   Limit: skip=0, fetch=Int64(-1)
     Projection: t.a
       TableScan: t
+
+====
+VALUES (1), (2.5), (NULL); VALUES ('a'), (NULL); SELECT * FROM (VALUES (1, 'x'), (3000000000, NULL)) v (a, b)
+----
+Select reads []
+  column1: numeric(11,1)
+  Values: (Decimal128(1.0,11,1)), (Decimal128(2.5,11,1)), (Decimal128(NULL,11,1))
+Select reads []
+  column1: text
+  Values: (Utf8("a")), (Utf8(NULL))
+Select reads []
+  a: bigint
+  b: text
+  Projection: v.a, v.b
+    SubqueryAlias: v
+      Projection: column1 AS a, column2 AS b
+        Values: (Int64(1), Utf8("x")), (Int64(3000000000), Utf8(NULL))

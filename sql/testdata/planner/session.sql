@@ -82,7 +82,7 @@ Rows name
 SHOW CREATE TABLE v
 ----
 error WrongObjectType: "v" is not a table
-  hint: Use DROP STREAMING VIEW to remove a streaming view.
+  hint: It is a streaming view: use SHOW CREATE STREAMING VIEW.
 
 ====
 SHOW CREATE TABLE nope
@@ -165,7 +165,7 @@ Explain Plan: Select reads [1]
 Explain Dataflow: view 2
 Explain Statement: Insert into 1 reads [] not null []
   Projection: column1 AS a
-    Values: (Int32(1) AS Int64(1))
+    Values: (Int32(1))
 
 ====
 SET search_path = ''; SELECT * FROM t
@@ -173,7 +173,7 @@ SET search_path = ''; SELECT * FROM t
 Set search_path = ""
 error UndefinedTable: relation "t" does not exist
   at 37: t
-  hint: Did you mean "t"?
+  hint: Did you mean "public.t"?
 
 ====
 CREATE TABLE u (a int)

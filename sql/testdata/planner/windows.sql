@@ -173,6 +173,7 @@ error UndefinedColumn: column "v" does not exist
 SELECT * FROM hop(ev, ts, INTERVAL '1 microsecond', INTERVAL '1 hour')
 ----
 error InvalidParameterValue: every row would be in 3600000000 windows
+  at 15: hop(ev,
   hint: Use a greater slide.
 
 ====

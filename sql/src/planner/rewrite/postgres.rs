@@ -101,7 +101,7 @@ fn clock(function: &Function, purpose: Purpose) -> Option<Expr> {
     };
     let now = match purpose {
         Purpose::View => "processing_time",
-        Purpose::Select => "now",
+        Purpose::Select | Purpose::Insert => "now",
     };
     let data_type = match name.as_str() {
         "now"
