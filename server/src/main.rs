@@ -26,14 +26,22 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(args) => {
             let config = Config::load(&args)?;
             log_to_stderr(&config)?;
-            server::io_runtime()?.block_on(serve(&config))
+            run_to_end(serve(&config))
         }
         Command::Demo(args) => {
             let config = demo::config(&args)?;
             log_to_stderr(&config.config)?;
-            server::io_runtime()?.block_on(demo::run(&config, stop_signal()))
+            run_to_end(demo::run(&config, stop_signal()))
         }
     }
+}
+
+/// Ends with the command: work that is stuck does not hold the process.
+fn run_to_end(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = server::io_runtime()?;
+    let result = runtime.block_on(command);
+    runtime.shutdown_background();
+    result
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
