@@ -11,6 +11,8 @@ mod set;
 mod show;
 mod transaction;
 
+pub(crate) use prepared::evaluate;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

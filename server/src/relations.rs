@@ -2,6 +2,8 @@
 //!
 //! The sql crate knows neither; it asks through its `Relations` port, and this is the one implementation of it.
 
+mod series;
+
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -9,7 +11,7 @@ use datafusion::common::Column;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF, TableSource};
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, TableSource};
 use millpond_catalog::{Catalog, Object, ObjectKind, Options};
 use millpond_engine::engine::Engine;
 use millpond_engine::logical::{RelationSource, WindowAssign};
@@ -72,6 +74,14 @@ impl Relations for ServerRelations {
 
     fn aggregate_functions(&self) -> Vec<Arc<AggregateUDF>> {
         millpond_engine::function::aggregates()
+    }
+
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: Vec<Expr>,
+    ) -> Option<DataFusionResult<Arc<dyn TableSource>>> {
+        (name == series::NAME).then(|| series::generate_series(&arguments))
     }
 
     fn recursive_table(&self, name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>> {

@@ -94,7 +94,7 @@ impl Execution<'_> {
 }
 
 /// The value of an expression without columns.
-fn evaluate(expression: &Expr) -> Result<ScalarValue> {
+pub(crate) fn evaluate(expression: &Expr) -> Result<ScalarValue> {
     let expression = create_physical_expr(
         expression,
         &DFSchema::empty(),
