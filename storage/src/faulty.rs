@@ -33,6 +33,8 @@ struct State {
     removed: HashMap<String, FileOnDisk>,
     /// Writes that still succeed; then the disk is full.
     writes_left: Option<u64>,
+    /// The next write panics, as a defect would.
+    broken: bool,
     syncs: u64,
 }
 
@@ -89,6 +91,10 @@ impl FaultyDisk {
         self.0.lock().writes_left = writes;
     }
 
+    pub(crate) fn break_next_write(&self) {
+        self.0.lock().broken = true;
+    }
+
     pub(crate) fn syncs(&self) -> u64 {
         self.0.lock().syncs
     }
@@ -136,6 +142,10 @@ impl FaultyDisk {
 
     fn write(&self) -> io::Result<parking_lot::MutexGuard<'_, State>> {
         let mut state = self.0.lock();
+        if std::mem::take(&mut state.broken) {
+            drop(state);
+            panic!("a defect that a test asked for");
+        }
         match &mut state.writes_left {
             Some(0) => return Err(io::Error::from(io::ErrorKind::StorageFull)),
             Some(left) => *left -= 1,

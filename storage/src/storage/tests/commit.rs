@@ -85,3 +85,45 @@ fn a_failed_transaction_does_not_fail_its_group() {
         }
     });
 }
+
+#[test]
+fn after_a_panic_everybody_gets_an_answer_and_nothing_is_written() {
+    let disk = FaultyDisk::default();
+    let storage = disk.open().unwrap();
+    let relations = [1, 2, 3, 4].map(|id| storage.relation(rows_of(id), schema(), SIGNED).unwrap());
+    let outcomes = std::thread::scope(|scope| {
+        let threads = relations.each_ref().map(|relation| {
+            let (storage, disk) = (&storage, &disk);
+            scope.spawn(move || {
+                (1..).find_map(|cut| {
+                    if cut == 20 && relation.id().object == 1 {
+                        disk.break_next_write();
+                    }
+                    append(storage, relation, cut, insert(&[(1, "a")])).err()
+                })
+            })
+        });
+        threads.map(|thread| thread.join())
+    });
+    assert_eq!(
+        outcomes.iter().filter(|outcome| outcome.is_err()).count(),
+        1,
+        "one thread led"
+    );
+    for error in outcomes.into_iter().flatten().flatten() {
+        assert!(
+            matches!(&error, Error::Poisoned { reason } if reason == "a commit panicked"),
+            "{error}"
+        );
+    }
+    assert!(storage.failure().is_some());
+    let rows = relations.map(|relation| relation.snapshot().num_rows());
+    let reopened = crash(&disk).open().unwrap();
+    for (object, rows) in (1..).zip(rows) {
+        let relation = reopened.relation(rows_of(object), schema(), SIGNED).unwrap();
+        assert!(
+            relation.snapshot().num_rows() >= rows,
+            "what was shown is durable"
+        );
+    }
+}
