@@ -3,10 +3,14 @@
 //! Nodes stand in topological order and the last one is the query's result. Nothing here runs; `runtime` builds one
 //! instance of every operator per worker from it.
 
-use arrow::datatypes::SchemaRef;
-use millpond_catalog::ObjectId;
+use std::fmt;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use itertools::Itertools;
+use millpond_catalog::{ObjectId, SqlType};
 
 use crate::operator::spec::OperatorSpec;
+use crate::window::Micros;
 
 /// Index into [`Dataflow::nodes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,5 +121,92 @@ impl Dataflow {
             below.push(own);
         }
         below.into_iter().map(Option::flatten).collect()
+    }
+}
+
+/// The tree that `EXPLAIN (DATAFLOW)` prints, result first: each node with its columns and what is known about them, and
+/// below it the nodes that it reads, with how their rows reach it.
+impl fmt::Display for Dataflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_node(f, NodeId(self.nodes.len() - 1), 0)
+    }
+}
+
+impl Dataflow {
+    fn fmt_node(&self, f: &mut fmt::Formatter<'_>, id: NodeId, depth: usize) -> fmt::Result {
+        let node = &self.nodes[id.0];
+        let indent = "  ".repeat(depth);
+        write!(f, "{indent}{}: ", node.name)?;
+        match &node.kind {
+            NodeKind::Input(input) => writeln!(f, "{}", self.inputs[*input])?,
+            NodeKind::Operator(spec) => writeln!(f, "{spec}")?,
+        }
+        writeln!(f, "{indent}  columns: {}", Columns(&node.schema))?;
+        let names = |columns: &[usize]| {
+            columns
+                .iter()
+                .map(|column| node.schema.field(*column).name())
+                .join(", ")
+        };
+        let properties = &node.properties;
+        if let Some(key) = properties.key.as_ref().filter(|key| !key.is_empty()) {
+            writeln!(f, "{indent}  key: {}", names(key))?;
+        }
+        if let Some(column) = properties.event_time {
+            writeln!(f, "{indent}  event time: {}", names(&[column]))?;
+        }
+        writeln!(
+            f,
+            "{indent}  changes: {}",
+            if properties.append_only {
+                "insertions only"
+            } else {
+                "any"
+            }
+        )?;
+        if let Some(bound) = &properties.state_bound {
+            writeln!(f, "{indent}  state: {bound}")?;
+        }
+        for edge in &node.edges {
+            let from = &self.nodes[edge.from.0];
+            match &edge.distribution {
+                Distribution::Local => {}
+                Distribution::Single => writeln!(f, "{indent}  <- all rows to one worker")?,
+                Distribution::Hash(columns) => {
+                    let columns = columns
+                        .iter()
+                        .map(|column| from.schema.field(*column).name())
+                        .join(", ");
+                    writeln!(f, "{indent}  <- to workers by hash of {columns}")?;
+                }
+            }
+            self.fmt_node(f, edge.from, depth + 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Read {}", self.name)?;
+        if let Some(time) = &self.event_time {
+            write!(
+                f,
+                ", watermark {} - {}",
+                self.schema.field(time.column).name(),
+                Micros(time.delay_us)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Names and SQL types.
+struct Columns<'a>(&'a Schema);
+
+impl fmt::Display for Columns<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = |field: &arrow::datatypes::FieldRef| format!("{} {}", field.name(), SqlType::of(field));
+        write!(f, "{}", self.0.fields().iter().map(column).join(", "))
     }
 }

@@ -11,7 +11,13 @@ mod relation;
 mod stream;
 mod unsupported;
 
-use datafusion::logical_expr::LogicalPlan;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::logical_plan::{Aggregate, Distinct};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use millpond_catalog::OutputMode;
 
 pub use optimize::optimize;
@@ -78,6 +84,10 @@ impl Lowering<'_> {
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                let keys = input.schema().columns().into_iter().map(Expr::Column).collect();
+                self.aggregate(&Aggregate::try_new(Arc::clone(input), keys, Vec::new())?)
+            }
             LogicalPlan::Extension(_) => match WindowAssign::of(plan) {
                 Some(assign) => {
                     let input = self.lower(&assign.input)?;

@@ -218,9 +218,14 @@ impl Lowering<'_> {
             .map(|expr| columns.add_expr(&stream, expr))
             .collect::<Result<Vec<_>>>()?;
         let mut accumulators: Vec<AccumulatorSpec> = Vec::new();
-        let mut readings = Vec::with_capacity(calls.len());
-        for call in &calls {
-            readings.push(call.accumulate(&stream, &mut columns, &mut accumulators)?);
+        let mut readings = vec![AggregateOutput::Rows; calls.len()];
+        // Counts come last: one may be read from a sum over the same values.
+        for (i, call) in calls
+            .iter()
+            .enumerate()
+            .sorted_by_key(|(_, call)| call.is_count())
+        {
+            readings[i] = call.accumulate(&stream, &mut columns, &mut accumulators)?;
         }
         let final_only =
             self.options.output_mode == OutputMode::Append && self.aggregates_above == 0 && keys.is_final();
@@ -234,7 +239,16 @@ impl Lowering<'_> {
         ) {
             self.drop_late_at_assignment(stream.node);
         }
-        let (node, input) = self.aggregate_input(stream, columns)?;
+        let (node, input, positions) = self.aggregate_input(stream, columns)?;
+        let window = window.map(|window| WindowKey {
+            time: positions[window.time],
+            ..window
+        });
+        let own: Vec<usize> = own.into_iter().map(|column| positions[column]).collect();
+        for accumulator in &mut accumulators {
+            accumulator.argument = accumulator.argument.map(|column| positions[column]);
+            accumulator.filter = accumulator.filter.map(|column| positions[column]);
+        }
         let (outputs, output) = output_columns(&keys, &readings, aggregate)?;
         let partial = partial_schema(&input, window.as_ref(), &own, &accumulators, append_only);
         let spec = Arc::new(AggregateSpec {
@@ -254,27 +268,29 @@ impl Lowering<'_> {
         self.restored_columns(node, &keys, aggregate, &output, output_append_only)
     }
 
-    /// The node whose columns the aggregation reads, and its schema.
-    fn aggregate_input(&mut self, mut stream: Stream, columns: InputColumns) -> Result<(NodeId, SchemaRef)> {
-        let real = Arc::new(Schema::new(Fields::from(columns.fields)));
-        let in_place = stream.steps.is_empty()
-            && real == stream.real
-            && columns.exprs.iter().enumerate().all(|(i, expr)| {
-                expr.downcast_ref::<PhysicalColumn>()
-                    .is_some_and(|column| column.index() == i)
-            });
-        if !in_place {
-            stream
-                .steps
-                .push(MapStep::Project(columns.exprs, Arc::clone(&real)));
-            stream.real = Arc::clone(&real);
-            // The logical columns are gone; what is left belongs to the aggregation.
-            stream.columns.clear();
-            stream.times.clear();
-            stream.key = None;
+    /// The node whose columns the aggregation reads, its schema, and where in it each of `columns` is.
+    fn aggregate_input(
+        &mut self,
+        mut stream: Stream,
+        columns: InputColumns,
+    ) -> Result<(NodeId, SchemaRef, Vec<usize>)> {
+        if stream.steps.is_empty() {
+            let plain = columns
+                .exprs
+                .iter()
+                .map(|expr| Some(expr.downcast_ref::<PhysicalColumn>()?.index()));
+            if let Some(positions) = plain.collect::<Option<Vec<usize>>>() {
+                return Ok((stream.node, stream.real, positions));
+            }
         }
+        let positions = (0..columns.exprs.len()).collect();
+        stream.push_projection(columns.exprs, Arc::new(Schema::new(Fields::from(columns.fields))))?;
+        // The logical columns are gone; what is left belongs to the aggregation.
+        stream.columns.clear();
+        stream.times.clear();
+        stream.key = None;
         let stream = self.with_steps_as_node(stream)?;
-        Ok((stream.node, real))
+        Ok((stream.node, stream.real, positions))
     }
 
     fn two_phases(&mut self, input: NodeId, spec: &Arc<AggregateSpec>, append_only: bool) -> NodeId {
@@ -307,19 +323,14 @@ impl Lowering<'_> {
         } else {
             Distribution::Hash(hashed)
         };
-        let is_key = |output: &AggregateOutput| {
-            matches!(
-                output,
-                AggregateOutput::WindowStart | AggregateOutput::WindowEnd | AggregateOutput::Key(_)
-            )
+        // Bounds that are only there to compute from may repeat one that is a key.
+        let is_key = |i: &usize| match &spec.outputs[*i] {
+            AggregateOutput::Rows | AggregateOutput::Aggregate { .. } => false,
+            output => !spec.outputs[..*i].contains(output),
         };
         let properties = Properties {
             append_only,
-            key: Some(
-                (0..spec.outputs.len())
-                    .filter(|i| is_key(&spec.outputs[*i]))
-                    .collect(),
-            ),
+            key: Some((0..spec.outputs.len()).filter(is_key).collect()),
             event_time: None,
             state_bound: Some(state_bound(spec)),
         };
@@ -391,7 +402,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        stream.steps.push(MapStep::Project(exprs, logical));
+        stream.push_projection(exprs, logical)?;
         Ok(stream)
     }
 
@@ -596,7 +607,7 @@ fn state_bound(spec: &AggregateSpec) -> String {
         Some(window) if window.watermark => {
             format!("{groups} and window, until the watermark passes the window's end")
         }
-        Some(_) => format!("{groups} and window, kept for ever: the time has no watermark"),
+        Some(_) => format!("{groups} and window, kept for ever: no watermark makes the window final"),
         None if keys.is_empty() => groups,
         None => format!("{groups}, kept for ever"),
     }

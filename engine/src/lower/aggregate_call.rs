@@ -91,6 +91,10 @@ fn unknown(name: &str) -> Error {
 }
 
 impl Call {
+    pub fn is_count(&self) -> bool {
+        matches!(self.what, What::Read(AccumulatorKind::Count, _))
+    }
+
     /// Expressions that the call reads.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.argument.iter().chain(&self.filter)
@@ -132,7 +136,7 @@ impl Call {
                 append_only: stream.append_only,
             },
         )?;
-        let accumulator = match accumulators.iter().position(|other| *other == spec) {
+        let accumulator = match accumulators.iter().position(|other| other.serves(&spec)) {
             Some(accumulator) => accumulator,
             None => {
                 accumulators.push(spec);

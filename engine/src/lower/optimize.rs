@@ -8,7 +8,6 @@ use datafusion::optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::optimize_unions::OptimizeUnions;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
-use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::optimizer::{Optimizer, OptimizerContext, OptimizerRule};
 
@@ -16,12 +15,11 @@ use crate::error::{Error, Result};
 
 /// In the order they run. All keep a query's meaning for a relation that changes: none reads the clock, statistics or
 /// data. Absent on purpose: rules that turn subqueries into joins, since joins cannot be lowered and the error should
-/// name the subquery, and rules that replace parts of the plan by constants rows.
+/// name the subquery, and rules that replace parts of the plan by constant rows.
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
         Arc::new(OptimizeUnions::new()),
         Arc::new(SimplifyExpressions::new()),
-        Arc::new(ReplaceDistinctWithAggregate::new()),
         Arc::new(EliminateDuplicatedExpr::new()),
         Arc::new(PushDownFilter::new()),
         Arc::new(OptimizeProjections::new()),

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::logical_plan::{TableScan, Union, Unnest};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
 
 use crate::dataflow::{EventTime, Input, NodeKind, Properties};
 use crate::error::Result;
 use crate::logical::RelationSource;
-use crate::lower::stream::{Stream, Time, local};
+use crate::lower::stream::{Origin, Stream, Time, local};
 use crate::lower::{Lowering, unsupported};
-use crate::operator::spec::{MapStep, OperatorSpec, UnnestSpec};
+use crate::operator::spec::{OperatorSpec, UnnestSpec};
 
 impl Lowering<'_> {
     pub(super) fn scan(&mut self, scan: &TableScan) -> Result<Stream> {
@@ -64,16 +62,12 @@ impl Lowering<'_> {
             .map(|column| is_time(column).then_some(Time::Event))
             .collect();
         let mut stream = Stream::of_node(node, &scan.projected_schema, times, source.append_only);
-        if wanted != projection {
-            let exprs = wanted.iter().map(|column| {
-                let position = position(*column).expect("wanted columns are projected");
-                Arc::new(Column::new(source.schema.field(*column).name(), position)) as Arc<dyn PhysicalExpr>
-            });
-            let real = Arc::clone(scan.projected_schema.inner());
-            stream
-                .steps
-                .push(MapStep::Project(exprs.collect(), Arc::clone(&real)));
-        }
+        // The time may be there only for the watermark.
+        stream.columns = wanted
+            .iter()
+            .map(|column| Origin::Real(position(*column).expect("wanted columns are projected")))
+            .collect();
+        stream.real = schema;
         scan.filters
             .iter()
             .try_fold(stream, |stream, predicate| self.filter(stream, predicate))

@@ -137,6 +137,25 @@ impl Stream {
         Ok(moved.data)
     }
 
+    /// Adds a projection of [`Stream::real`], as part of the projection before it where that repeats no work.
+    pub fn push_projection(&mut self, exprs: Vec<Arc<dyn PhysicalExpr>>, schema: SchemaRef) -> Result<()> {
+        let plain = |exprs: &[Arc<dyn PhysicalExpr>]| exprs.iter().all(|expr| expr.is::<PhysicalColumn>());
+        let exprs = match self.steps.pop() {
+            Some(MapStep::Project(before, _)) if plain(&before) || plain(&exprs) => {
+                let composed = exprs.into_iter().map(|expr| replace_columns(expr, &before));
+                composed.collect::<Result<Vec<_>>>()?
+            }
+            Some(other) => {
+                self.steps.push(other);
+                exprs
+            }
+            None => exprs,
+        };
+        self.steps.push(MapStep::Project(exprs, Arc::clone(&schema)));
+        self.real = schema;
+        Ok(())
+    }
+
     /// Positions of the key's columns after a projection, if all are still there.
     fn key_after(&self, exprs: &[Expr]) -> Result<Option<Vec<usize>>> {
         let Some(key) = &self.key else { return Ok(None) };
@@ -174,6 +193,23 @@ pub(super) fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn Physica
         _ => Ok(Transformed::no(expr)),
     })?;
     Ok(checked.data)
+}
+
+/// The expression with `columns[i]` in place of column i.
+fn replace_columns(
+    expr: Arc<dyn PhysicalExpr>,
+    columns: &[Arc<dyn PhysicalExpr>],
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let replaced = expr.transform_down(|expr| match expr.downcast_ref::<PhysicalColumn>() {
+        // What is put in place is not looked into again.
+        Some(column) => Ok(Transformed::new(
+            Arc::clone(&columns[column.index()]),
+            true,
+            TreeNodeRecursion::Jump,
+        )),
+        None => Ok(Transformed::no(expr)),
+    })?;
+    Ok(replaced.data)
 }
 
 /// The expression over a schema in which its columns stand `by` places further on.
@@ -265,8 +301,7 @@ impl Lowering<'_> {
         let (exprs, fields): (Vec<_>, Vec<_>) = projected.into_iter().unzip();
         let real = Arc::new(Schema::new(Fields::from(fields)));
         if !is_identity(&exprs, &stream.real, &real) {
-            stream.steps.push(MapStep::Project(exprs, Arc::clone(&real)));
-            stream.real = real;
+            stream.push_projection(exprs, real)?;
         }
         Ok(Stream {
             columns,
@@ -378,8 +413,7 @@ impl Lowering<'_> {
         }
         let logical = Arc::clone(stream.schema.inner());
         if !is_identity(&exprs, &stream.real, &logical) {
-            stream.steps.push(MapStep::Project(exprs, Arc::clone(&logical)));
-            stream.real = logical;
+            stream.push_projection(exprs, logical)?;
         }
         stream.columns = (0..stream.columns.len()).map(Origin::Real).collect();
         Ok(stream)
@@ -431,9 +465,8 @@ impl Lowering<'_> {
                     });
             let columns = columns.collect::<Result<Vec<_>>>()?;
             let logical = Arc::clone(stream.schema.inner());
-            stream.steps.push(MapStep::Project(columns, Arc::clone(&logical)));
             stream.columns = (0..logical.fields().len()).map(Origin::Real).collect();
-            stream.real = logical;
+            stream.push_projection(columns, logical)?;
         }
         self.with_steps_as_node(stream)
     }

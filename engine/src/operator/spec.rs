@@ -168,6 +168,15 @@ pub enum AccumulatorKind {
     Booleans,
 }
 
+impl AccumulatorSpec {
+    /// Everything that `wanted` would tell can be read from this accumulator.
+    pub fn serves(&self, wanted: &AccumulatorSpec) -> bool {
+        let counts_too = self.kind == AccumulatorKind::Sum && wanted.kind == AccumulatorKind::Count;
+        let same_values = self.argument == wanted.argument && self.filter == wanted.filter;
+        self == wanted || (counts_too && same_values)
+    }
+}
+
 /// A column of an aggregation's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AggregateOutput {

@@ -1,0 +1,7 @@
+//! Lowering and the operators together: text in, dataflow or rows out. The oracle is the same plan run once by DataFusion.
+
+mod golden;
+mod harness;
+mod planner;
+mod random;
+mod watermark;

@@ -1,0 +1,181 @@
+//! Random changes in random epochs on random numbers of workers, with restarts: the view equals its SELECT run once.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt32Array,
+};
+use arrow::compute::{concat_batches, take_record_batch};
+use millpond_storage::ChangeBatch;
+
+use crate::lower::tests::harness::{Harness, Memory, Random, run_once, weighted};
+use crate::lower::tests::planner::{E, T, plan, test_schema};
+use crate::lower::{LowerOptions, lower};
+
+fn maybe<T>(random: &mut Random, value: impl Fn(&mut Random) -> T) -> Option<T> {
+    (!random.chance(15)).then(|| value(random))
+}
+
+/// Few distinct values, so that groups collide, and all the awkward ones.
+pub(super) fn random_rows(count: usize, times: std::ops::Range<i64>, random: &mut Random) -> RecordBatch {
+    const FLOATS: [f64; 12] = [
+        0.0,
+        -0.0,
+        0.1,
+        0.2,
+        0.3,
+        1e16,
+        -1e16,
+        1e-20,
+        1e300,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ];
+    const INTS: [i64; 8] = [0, 1, 2, 3, -1, 7, i64::MAX, i64::MIN];
+    let mut column = |make: &dyn Fn(&mut Random) -> ArrayRef| make(random);
+    let columns = vec![
+        column(&|r| {
+            Arc::new(Int32Array::from_iter(
+                (0..count).map(|_| maybe(r, |r| r.below(4) as i32)),
+            ))
+        }),
+        column(&|r| {
+            let text = |r: &mut Random| ["a", "b", "a longer text", ""][r.below(4)];
+            Arc::new(StringArray::from_iter((0..count).map(|_| maybe(r, text))))
+        }),
+        column(&|r| {
+            Arc::new(Int64Array::from_iter(
+                (0..count).map(|_| maybe(r, |r| INTS[r.below(8)])),
+            ))
+        }),
+        column(&|r| {
+            Arc::new(Float64Array::from_iter(
+                (0..count).map(|_| maybe(r, |r| FLOATS[r.below(12)])),
+            ))
+        }),
+        column(&|r| {
+            let decimals = (0..count).map(|_| maybe(r, |r| r.below(1999) as i128 - 999));
+            Arc::new(
+                Decimal128Array::from_iter(decimals)
+                    .with_precision_and_scale(10, 2)
+                    .unwrap(),
+            )
+        }),
+        column(&|r| {
+            Arc::new(BooleanArray::from_iter(
+                (0..count).map(|_| maybe(r, |r| r.chance(50))),
+            ))
+        }),
+        column(&|r| {
+            let times = (0..count).map(|_| {
+                maybe(r, |r| {
+                    times.start + r.below((times.end - times.start) as usize) as i64
+                })
+            });
+            Arc::new(TimestampMicrosecondArray::from_iter(times))
+        }),
+    ];
+    RecordBatch::try_new(test_schema(), columns).unwrap()
+}
+
+/// Removes some of the rows of `live`; what was removed.
+fn remove_some(live: &mut RecordBatch, random: &mut Random) -> RecordBatch {
+    let (removed, kept): (Vec<u32>, Vec<u32>) = (0..live.num_rows() as u32).partition(|_| random.chance(30));
+    let out = take_record_batch(live, &UInt32Array::from(removed)).unwrap();
+    *live = take_record_batch(live, &UInt32Array::from(kept)).unwrap();
+    out
+}
+
+fn check(sql: &str, seed: u64) {
+    let mut random = Random::new(seed);
+    let dataflow =
+        lower(&plan(sql), &LowerOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let mut harness = Harness::new(dataflow, random.below(4) + 1);
+    let mut live = RecordBatch::new_empty(test_schema());
+    let mut appended = RecordBatch::new_empty(test_schema());
+    for epoch in 0..8 {
+        let mut changes = Vec::new();
+        if random.chance(80) {
+            let added = random_rows(random.below(40), -40_000_000..40_000_000, &mut random);
+            live = concat_batches(&test_schema(), [&live, &added]).unwrap();
+            changes.push(ChangeBatch::insertions(added));
+        }
+        if random.chance(60) {
+            // May take back what this very epoch added, and comes first or last.
+            let removed = remove_some(&mut live, &mut random);
+            let position = random.below(changes.len() + 1);
+            changes.insert(position, weighted(removed, -1));
+        }
+        if random.chance(10) {
+            let removed = std::mem::replace(&mut live, RecordBatch::new_empty(test_schema()));
+            changes.push(weighted(removed, -1));
+        }
+        // Within the delay, so that nothing is late.
+        let new = random_rows(random.below(20), 100_000_000..110_000_000, &mut random);
+        appended = concat_batches(&test_schema(), [&appended, &new]).unwrap();
+        harness.epoch(
+            &|object| {
+                if object == T {
+                    changes.clone()
+                } else {
+                    vec![ChangeBatch::insertions(new.clone())]
+                }
+            },
+            &mut random,
+        );
+        let relations = Memory(vec![(T, vec![live.clone()]), (E, vec![appended.clone()])]);
+        let expected = run_once(sql, relations);
+        assert_eq!(harness.result, expected, "{sql}\nseed {seed}, epoch {epoch}");
+        assert_eq!(harness.late, 0, "{sql}\nseed {seed}, epoch {epoch}");
+        if random.chance(30) {
+            harness.restart(random.below(4) + 1);
+        }
+    }
+}
+
+const QUERIES: &[&str] = &[
+    "SELECT k, s, x + 1 AS y FROM t WHERE x < 5 AND s <> 'b'",
+    "SELECT k, count(*), count(x), sum(x), avg(x), min(x), max(x) FROM t GROUP BY k",
+    "SELECT count(*), sum(f), avg(f), min(f), max(f), sum(k), avg(k) FROM t",
+    "SELECT s, count(DISTINCT x), sum(DISTINCT x), avg(DISTINCT d), sum(d), avg(d) FROM t GROUP BY s",
+    "SELECT DISTINCT k, s FROM t",
+    "SELECT DISTINCT f FROM e",
+    "SELECT f, count(*) FROM t GROUP BY f",
+    "SELECT k, sum(x) FILTER (WHERE x > 1), count(*) FILTER (WHERE s = 'a') FROM t GROUP BY k HAVING count(*) > 2",
+    "SELECT c, count(*) FROM (SELECT k, count(*) AS c FROM t GROUP BY k) GROUP BY c",
+    "SELECT s, count(*), sum(k) FROM (SELECT k, s FROM t WHERE x > 0 UNION ALL SELECT k + 1, s FROM e) GROUP BY s",
+    "SELECT window_start, window_end, k, count(*), sum(x) FROM t_tumble GROUP BY window_start, window_end, k",
+    "SELECT window_start, count(*), max(s) FROM t_hop GROUP BY window_start",
+    "SELECT window_end, s, sum(d) FROM t_odd WHERE k > 0 GROUP BY s, window_end",
+    "SELECT window_start, count(*), min(x), max(x), sum(f) FROM e_odd GROUP BY window_start",
+    "SELECT k, window_start FROM t_hop WHERE x > 0",
+    "SELECT k, count(*) FROM t_hop GROUP BY k",
+    "SELECT window_start, max(c) FROM (SELECT window_start, k, count(*) AS c FROM t_tumble GROUP BY window_start, k) \
+     GROUP BY window_start",
+    "SELECT window_start, max(c) FROM (SELECT window_start, k, count(*) AS c FROM e_hop GROUP BY window_start, k) \
+     GROUP BY window_start",
+    "SELECT w, count(*) FROM (SELECT named_struct('start', window_start, 'end', window_end) AS w, k FROM t_hop) \
+     WHERE k < 3 GROUP BY w",
+    "SELECT window_end, count(*) FROM e_hop WHERE window_start > ts - INTERVAL '3 seconds' GROUP BY window_end",
+    "SELECT window_start, k FROM (SELECT window_start, k, count(*) AS c FROM t_tumble GROUP BY window_start, k) \
+     WHERE window_start >= TIMESTAMP '1970-01-01 00:00:00' AND c > 1",
+    "SELECT date_trunc('minute', window_start) AS m, count(*) FROM t_tumble GROUP BY 1",
+    "SELECT window_start, max(window_end), count(*) FROM t_hop GROUP BY window_start",
+    "SELECT v, count(*) FROM (SELECT unnest(make_array(k, k + 1, 7)) AS v FROM t) GROUP BY v",
+    "SELECT s, unnest(make_array(x, k)) AS u, unnest(make_array(k)) AS w FROM t",
+    "SELECT k, bool_and(b), bool_or(b), min(s), max(s), min(d), max(ts) FROM t GROUP BY k",
+    "SELECT k, bool_and(b), bool_or(b), min(s), max(s), min(d), max(ts), min(b) FROM e GROUP BY k",
+    "SELECT d, ts, b, count(*) FROM t GROUP BY d, ts, b",
+    "SELECT make_array(k, 1) AS l, count(*) FROM t GROUP BY 1",
+];
+
+#[test]
+fn views_equal_their_select_run_once() {
+    for (i, sql) in QUERIES.iter().enumerate() {
+        for seed in 0..3 {
+            check(sql, seed * 1000 + i as u64);
+        }
+    }
+}
