@@ -55,6 +55,8 @@ pub(crate) struct Step {
 struct Budget {
     limit: Limit,
     used: u64,
+    /// By several inputs, so that it matters to the next one how much the last took.
+    shared: bool,
 }
 
 impl Budget {
@@ -76,7 +78,11 @@ pub(crate) fn plan(
     timeline: &Timeline,
     limit: Limit,
 ) -> Result<Step> {
-    let mut budget = Budget { limit, used: 0 };
+    let mut budget = Budget {
+        limit,
+        used: 0,
+        shared: inputs.len() > 1,
+    };
     let mut step = Step {
         ranges: Vec::with_capacity(inputs.len()),
         reached: true,
@@ -139,20 +145,16 @@ fn advance_log(
         return Ok((LogPosition::at(target), true));
     }
     let entries = relation.changes(start, target)?;
-    let mut taken = from.entries;
-    for entry in entries.iter().skip(from.entries) {
+    for (taken, entry) in entries.iter().enumerate().skip(from.entries) {
         if !budget.admits(entry.bytes) {
-            return Ok((
-                LogPosition {
-                    cut: from.cut,
-                    entries: taken,
-                },
-                false,
-            ));
+            let to = LogPosition {
+                cut: from.cut,
+                entries: taken,
+            };
+            return Ok((to, false));
         }
         // An empty entry counts too, or a log of empty ones would be taken in whole.
         budget.used += entry.bytes.max(1);
-        taken += 1;
     }
     Ok((LogPosition::at(target), true))
 }
@@ -180,7 +182,11 @@ fn advance_source(
         );
         return Err(Error::Source(SourceError::Unavailable(message)));
     };
-    let slices = source.slices(from, &to, 1)?;
+    let slices = if budget.shared {
+        source.slices(from, &to, 1)?
+    } else {
+        Vec::new()
+    };
     budget.used += slices.iter().map(|slice| slice.bytes).sum::<u64>().max(1);
     let reached = source.reached(&to, end);
     Ok((to, reached))

@@ -1,5 +1,6 @@
 //! Queries step by step on a clock that the test turns, over real storage, with restarts at every point.
 
+mod threads;
 mod world;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::*;
 use crate::engine::EngineOptions;
 use crate::flush::{FlushReport, FlushTarget};
 use crate::lower::{LowerOptions, lower};
+use crate::read::ReadView;
 use crate::replay::{ROW_BYTES, ReplaySource, Row};
 use crate::runtime::{Abandon, PlanKind};
 use crate::source::SourceError;
@@ -212,6 +214,11 @@ fn check_agreement(world: &World, views: &[Object; 3]) -> Option<u64> {
     if !read.apart.is_empty() {
         return None;
     }
+    Some(shown_rows(&read, &ids))
+}
+
+/// How many rows the views of a diamond show, after checking that they agree.
+fn shown_rows(read: &ReadView, ids: &[ObjectId]) -> u64 {
     let shown: Vec<Rows> = ids.iter().map(|id| rows(&read.relations[id])).collect();
     let n: u64 = shown[0].keys().next().unwrap().parse().unwrap();
     let sum = shown[1].keys().next().unwrap().split('.').next().unwrap();
@@ -227,7 +234,7 @@ fn check_agreement(world: &World, views: &[Object; 3]) -> Option<u64> {
         vec![n.to_string(); 2]
     };
     assert_eq!(both, expected, "at cut {:?}", read.cut);
-    Some(n)
+    n
 }
 
 #[test]

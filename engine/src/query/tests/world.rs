@@ -17,7 +17,7 @@ use millpond_catalog::{
 use millpond_storage::{ChangeBatch, Snapshot, Storage};
 use tempfile::TempDir;
 
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::dataflow::Dataflow;
 use crate::engine::{Engine, EngineOptions, Entry};
 use crate::function;
@@ -53,6 +53,8 @@ pub(crate) struct World {
     made: Vec<Made>,
     engine: Option<Engine>,
     pub(crate) queries: BTreeMap<ObjectId, Query>,
+    /// Queries have threads, and time is the machine's.
+    threads: bool,
 }
 
 fn columns() -> Vec<Column> {
@@ -130,6 +132,14 @@ impl World {
     }
 
     pub(crate) fn with(options: EngineOptions) -> World {
+        Self::begin(options, false)
+    }
+
+    pub(crate) fn running(options: EngineOptions) -> World {
+        Self::begin(options, true)
+    }
+
+    fn begin(options: EngineOptions, threads: bool) -> World {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(NOON_US));
         let mut world = World {
@@ -139,6 +149,7 @@ impl World {
             made: Vec::new(),
             engine: None,
             queries: BTreeMap::new(),
+            threads,
         };
         world.start();
         world
@@ -146,7 +157,12 @@ impl World {
 
     fn start(&mut self) {
         let storage = Storage::open(self.dir.path()).unwrap();
-        self.engine = Some(Engine::start(storage, self.clock.clone(), self.options.clone()).unwrap());
+        let clock: Arc<dyn Clock> = if self.threads {
+            Arc::new(SystemClock::default())
+        } else {
+            self.clock.clone()
+        };
+        self.engine = Some(Engine::start(storage, clock, self.options.clone()).unwrap());
         for made in self.made.clone() {
             self.make(made);
         }
@@ -169,6 +185,9 @@ impl World {
         match made {
             Made::Table(object) => engine.add_table(&object).unwrap(),
             Made::Source(object, source) => engine.add_source(&object, source).unwrap(),
+            Made::View { object, dataflow, .. } if self.threads => {
+                engine.add_view(&object, dataflow).unwrap();
+            }
             Made::View {
                 object,
                 dataflow,
