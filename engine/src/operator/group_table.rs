@@ -496,3 +496,100 @@ impl KeyColumn for NullColumn {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float64Array, Int64Array, ListArray, StringArray};
+    use arrow::datatypes::Int32Type;
+
+    use super::*;
+
+    /// Interns in two batches; the groups of all rows.
+    fn intern(table: &mut GroupTable, keys: &[ArrayRef]) -> Vec<usize> {
+        let rows = keys[0].len();
+        let half = rows / 2;
+        let mut all = Vec::new();
+        for (offset, length) in [(0, half), (half, rows - half)] {
+            let part: Vec<ArrayRef> = keys.iter().map(|key| key.slice(offset, length)).collect();
+            let mut groups = Vec::new();
+            table.intern(&part, length, &mut groups).unwrap();
+            all.extend(groups);
+        }
+        all
+    }
+
+    fn columns() -> Vec<ArrayRef> {
+        let ints = [Some(1), Some(2), None, Some(1), None, Some(2), Some(1), Some(3)];
+        let texts = [
+            Some("a"),
+            Some("b"),
+            Some("c"),
+            Some("a"),
+            Some("c"),
+            None,
+            Some("x"),
+            None,
+        ];
+        vec![
+            Arc::new(Int64Array::from(ints.to_vec())),
+            Arc::new(StringArray::from(texts.to_vec())),
+        ]
+    }
+
+    #[test]
+    fn colliding_hashes_are_told_apart() {
+        for hash_mask in [u64::MAX, 1, 0] {
+            let mut table = GroupTable::new(&[DataType::Int64, DataType::Utf8]).unwrap();
+            table.hash_mask = hash_mask;
+            let groups = intern(&mut table, &columns());
+            assert_eq!(table.len(), 6, "mask {hash_mask}");
+            let keys = table.keys(&groups).unwrap();
+            assert_eq!(keys, columns(), "mask {hash_mask}");
+        }
+    }
+
+    #[test]
+    fn kept_groups_are_found_again() {
+        for hash_mask in [u64::MAX, 0] {
+            let mut table = GroupTable::new(&[DataType::Int64, DataType::Utf8]).unwrap();
+            table.hash_mask = hash_mask;
+            let before = intern(&mut table, &columns());
+            let kept: Vec<usize> = vec![before[1], before[2], before[5]];
+            let mut keep = kept.clone();
+            keep.sort_unstable();
+            table.retain(&keep);
+            assert_eq!(table.len(), 3);
+            let after = intern(&mut table, &columns());
+            assert_eq!(table.len(), 6);
+            assert!(
+                [after[1], after[2], after[4], after[5]]
+                    .iter()
+                    .all(|group| *group < 3)
+            );
+            assert_eq!(table.keys(&after).unwrap(), columns());
+        }
+    }
+
+    #[test]
+    fn zeros_are_one_key_and_so_are_nans() {
+        let mut table = GroupTable::new(&[DataType::Float64]).unwrap();
+        let negative_nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);
+        let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, f64::NAN, -0.0, negative_nan, 1.0]));
+        assert_eq!(intern(&mut table, &[floats]), [0, 1, 0, 1, 2]);
+    }
+
+    #[test]
+    fn lists_are_keys() {
+        let lists = [
+            Some(vec![Some(1), None]),
+            None,
+            Some(vec![]),
+            Some(vec![Some(1), None]),
+        ];
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+        let mut table = GroupTable::new(&[lists.data_type().clone()]).unwrap();
+        let groups = intern(&mut table, &[Arc::clone(&lists)]);
+        assert_eq!(groups, [0, 1, 2, 0]);
+        assert_eq!(table.keys(&groups).unwrap(), [lists]);
+    }
+}

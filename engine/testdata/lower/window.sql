@@ -54,7 +54,7 @@ map0: Map [window_start@0, count(Int64(1))@1 as n]
     columns: window_start timestamp without time zone, count(Int64(1)) bigint
     key: window_start
     changes: any
-    state: one group and window, kept for ever: the time has no watermark
+    state: one group and window, kept for ever: no watermark makes the window final
     <- to workers by hash of window_start
     partial0: PartialAggregate by [tumble(size = 10 s) over ts] accumulates [rows]
       columns: window_start timestamp without time zone, rows bigint
@@ -94,7 +94,7 @@ map0: Map where window_start@2 > 1767225600000000, then [window_start@0, count(I
   changes: insertions only
   aggregate0: FinalAggregate by [tumble(size = 10 s) over ts] accumulates [rows], emits when the window is final
     columns: window_start timestamp without time zone, count(Int64(1)) bigint, window_start timestamp without time zone, window_end timestamp without time zone
-    key: window_start, window_start, window_end
+    key: window_start, window_end
     changes: insertions only
     state: one group and window, until the watermark passes the window's end
     <- to workers by hash of window_start

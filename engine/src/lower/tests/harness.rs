@@ -138,9 +138,9 @@ impl Harness {
                         .unwrap();
                 }
             }
-            for worker in 0..workers {
-                if let Some(operator) = &mut self.workers[worker][index] {
-                    operator.restored(&contexts[worker][index]).unwrap();
+            for (operators, contexts) in self.workers.iter_mut().zip(&contexts) {
+                if let Some(operator) = &mut operators[index] {
+                    operator.restored(&contexts[index]).unwrap();
                 }
             }
         }

@@ -15,10 +15,13 @@ use crate::lower::{LowerOptions, lower};
 
 const SECOND: i64 = 1_000_000;
 
+/// Window start and k.
+type GroupKey = (i64, Option<i32>);
+
 #[derive(Default)]
 struct Model {
     /// Count and sum of x by window start and k.
-    groups: BTreeMap<(i64, Option<i32>), (i64, Option<i128>)>,
+    groups: BTreeMap<GroupKey, (i64, Option<i128>)>,
     late: u64,
     null_time: u64,
 }
@@ -55,7 +58,8 @@ impl Model {
     }
 
     fn rows(&self, is_out: impl Fn(i64) -> bool) -> Rows {
-        let text = |((start, key), (count, sum)): (&(i64, Option<i32>), &(i64, Option<i128>))| {
+        let text = |group: (&GroupKey, &(i64, Option<i128>))| {
+            let ((start, key), (count, sum)) = group;
             let start = chrono::DateTime::from_timestamp_micros(*start)
                 .unwrap()
                 .naive_utc();

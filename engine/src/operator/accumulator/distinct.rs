@@ -114,7 +114,7 @@ impl Distinct {
         let values = take(&values, &UInt32Array::from(rows), None)?;
         self.inner.update(&step_groups, Some(&values), Some(&steps))?;
         if self.dead > 1024 && self.dead * 2 > self.weights.len() {
-            self.rebuild(|owner| Some(owner))?;
+            self.rebuild(Some)?;
         }
         Ok(())
     }

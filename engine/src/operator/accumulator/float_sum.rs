@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::operator::accumulator::exact_float::{ExactFloat, decompose};
+use crate::operator::accumulator::integer_sum::fitting;
 use crate::operator::accumulator::{Accumulator, Failure, for_each_valid, no_reading};
 use crate::operator::spec::Reading;
 
@@ -176,43 +177,37 @@ impl<T: Float> Accumulator for FloatSum<T> {
     }
 
     fn evaluate(&self, reading: Reading, groups: &[usize], failures: &mut Vec<Failure>) -> Result<ArrayRef> {
-        let mut failed = |position| {
-            failures.push(Failure {
-                position,
-                message: OVERFLOW,
-            })
-        };
-        let filled = groups
-            .iter()
-            .map(|group| (*group, self.slots[*group].count))
-            .enumerate();
+        let counts = groups.iter().map(|group| self.slots[*group].count);
+        // `None` for a group without values, `Some(None)` for a sum out of range.
+        fn filled<V>(count: i64, sum: impl FnOnce() -> Option<V>) -> Option<Option<V>> {
+            (count != 0).then(sum)
+        }
         match reading {
-            Reading::Count => Ok(Arc::new(Int64Array::from_iter_values(
-                filled.map(|(_, (_, count))| count),
-            ))),
+            Reading::Count => Ok(Arc::new(Int64Array::from_iter_values(counts))),
             Reading::Sum => {
-                let sums = filled.map(|(position, (group, count))| {
-                    (count != 0)
-                        .then(|| {
-                            T::sum(self, group).or_else(|| {
-                                failed(position);
-                                None
-                            })
-                        })
-                        .flatten()
-                });
+                let sums = groups
+                    .iter()
+                    .zip(counts)
+                    .enumerate()
+                    .map(|(position, (group, count))| {
+                        fitting(
+                            filled(count, || T::sum(self, *group)),
+                            position,
+                            OVERFLOW,
+                            failures,
+                        )
+                    });
                 Ok(Arc::new(sums.collect::<PrimitiveArray<T>>()))
             }
             Reading::Average => {
-                let averages = filled.map(|(position, (group, count))| {
-                    let sum = (count != 0).then(|| {
-                        self.sum_f64(group).or_else(|| {
-                            failed(position);
-                            None
-                        })
+                let averages = groups
+                    .iter()
+                    .zip(counts)
+                    .enumerate()
+                    .map(|(position, (group, count))| {
+                        let sum = filled(count, || self.sum_f64(*group));
+                        fitting(sum, position, OVERFLOW, failures).map(|sum| sum / count as f64)
                     });
-                    sum.flatten().map(|sum| sum / count as f64)
-                });
                 Ok(Arc::new(averages.collect::<Float64Array>()))
             }
             other => Err(no_reading(other)),

@@ -251,7 +251,7 @@ where
 }
 
 /// The result where there is one and it fits; otherwise NULL, and where it does not fit a failure.
-fn fitting<T>(
+pub(super) fn fitting<T>(
     result: Option<Option<T>>,
     position: usize,
     message: &'static str,
