@@ -9,13 +9,14 @@ mod window;
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -94,7 +95,20 @@ async fn physical(
     let plan = state.optimize(&resolve(plan, relations)?)?;
     let plan = arithmetic::checked(plan)?;
     let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(WindowPlanner)]);
-    planner.create_physical_plan(&plan, state).await
+    yielding(planner.create_physical_plan(&plan, state).await?)
+}
+
+/// Makes every join give way now and then. A join can make rows for minutes out of what it has read already; without
+/// this, a query that was cancelled would keep its thread until the join is done.
+fn yielding(plan: Arc<dyn ExecutionPlan>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+    let wrapped = plan.transform_up(|node| {
+        Ok(if node.children().len() > 1 {
+            Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
+        } else {
+            Transformed::no(node)
+        })
+    })?;
+    Ok(wrapped.data)
 }
 
 /// Puts the rows of each relation in the place of its name.
