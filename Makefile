@@ -3,15 +3,18 @@
 # make bench   speed, in release mode
 #
 # Tools that are missing on a bare machine with Rust and git are installed first (scripts/tools).
-# CARGO_TARGET_DIR and CARGO_BUILD_JOBS are honoured, as by cargo itself.
+# CARGO_TARGET_DIR and CARGO_BUILD_JOBS are honoured, as by cargo itself. Always the whole workspace is built: parts of
+# it would choose other features of the dependencies, and compile half of them once more.
 
 CARGO ?= cargo
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: demo test bench fmt lint doc
 
 demo:
 	@scripts/tools compiler
-	$(CARGO) run --locked -p millpond-server --bin millpond -- demo
+	$(CARGO) build --locked --workspace --bins
+	@exec "$(TARGET_DIR)/debug/millpond" demo
 
 test:
 	@scripts/tools compiler psql

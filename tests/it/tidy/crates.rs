@@ -1,30 +1,45 @@
 //! Who may use whom, read from the table of crates in ARCHITECTURE.md, and that nothing is used in vain.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use millpond_tests::workspace;
+use serde_json::Value;
 
 use super::{assert_none, source_files};
 
-fn metadata() -> Metadata {
-    let manifest = workspace().join("Cargo.toml");
-    MetadataCommand::new()
-        .manifest_path(manifest)
-        .no_deps()
-        .exec()
-        .expect("cargo metadata runs")
+struct Package {
+    /// Also the word for the crate in ARCHITECTURE.md.
+    folder: String,
+    dependencies: Vec<String>,
 }
 
-/// Folder of a package, which is also the word for it in ARCHITECTURE.md.
-fn folder(package: &Package) -> String {
-    let folder = package.manifest_path.parent().and_then(|dir| dir.file_name());
-    folder.expect("a manifest is in a folder").to_owned()
+/// The workspace's packages. `cargo metadata` is read as it comes: the library for it turns a feature of `serde_json` on,
+/// and all that is built on that would be compiled once more for the tests.
+fn packages() -> Vec<Package> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]).current_dir(workspace());
+    let output = command.output().expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata answers in JSON");
+    let packages = metadata["packages"].as_array().expect("there is a list of packages");
+    packages.iter().map(package).collect()
+}
+
+fn package(package: &Value) -> Package {
+    let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
+    let manifest = text(&package["manifest_path"]);
+    let folder = Path::new(&manifest).parent().and_then(|dir| dir.file_name()).expect("a manifest is in a folder");
+    let dependencies = package["dependencies"].as_array().expect("there is a list of dependencies");
+    Package {
+        folder: folder.to_string_lossy().into_owned(),
+        dependencies: dependencies.iter().map(|dependency| text(&dependency["name"])).collect(),
+    }
 }
 
 /// Folders of all crates.
 pub fn folders() -> Vec<String> {
-    metadata().packages.iter().map(folder).collect()
+    packages().into_iter().map(|package| package.folder).collect()
 }
 
 /// The rows of the table under "## Crates": folder and the cell "may use".
@@ -55,9 +70,9 @@ fn crates_use_only_what_architecture_allows() {
     let table = table();
     let folders = folders();
     let mut findings = Vec::new();
-    for package in &metadata().packages {
-        let name = folder(package);
-        let Some(cell) = table.get(&name) else {
+    for package in &packages() {
+        let name = &package.folder;
+        let Some(cell) = table.get(name) else {
             findings.push(format!(
                 "{name}: no row in the table of crates in ARCHITECTURE.md; add one"
             ));
@@ -88,23 +103,15 @@ fn crates_use_only_what_architecture_allows() {
 fn every_dependency_is_used() {
     let sources = source_files();
     let mut findings = Vec::new();
-    for package in &metadata().packages {
-        let name = folder(package);
+    for package in &packages() {
+        let name = &package.folder;
         let text: String = sources
             .iter()
             .filter(|f| f.path.starts_with(&format!("{name}/")))
             .map(|f| f.text.as_str())
             .collect();
-        for dependency in package
-            .dependencies
-            .iter()
-            .filter(|d| d.kind != DependencyKind::Build)
-        {
-            let ident = dependency
-                .rename
-                .as_ref()
-                .unwrap_or(&dependency.name)
-                .replace('-', "_");
+        for dependency in &package.dependencies {
+            let ident = dependency.replace('-', "_");
             let used = text.match_indices(&ident).any(|(at, _)| {
                 let before = text[..at].chars().next_back();
                 let after = text[at + ident.len()..].chars().next();
@@ -113,8 +120,7 @@ fn every_dependency_is_used() {
             });
             if !used {
                 findings.push(format!(
-                    "{name}/Cargo.toml: '{}' is never named in the crate; remove it",
-                    dependency.name
+                    "{name}/Cargo.toml: '{dependency}' is never named in the crate; remove it"
                 ));
             }
         }
