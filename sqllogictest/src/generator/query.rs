@@ -236,11 +236,20 @@ fn any_type(random: &mut ChaCha8Rng, input: &Relation) -> Type {
     input.columns.choose(random).expect("a relation has columns").1
 }
 
+/// A condition that looks at a column; one that does not is folded away before anything runs.
 fn filter(random: &mut ChaCha8Rng, input: &Relation) -> String {
-    if random.random_bool(0.6) {
+    let condition = expression(random, input, Type::Bool, 2);
+    if random.random_bool(0.6) || !mentions_column(&condition, input) {
         return String::new();
     }
-    format!(" WHERE {}", expression(random, input, Type::Bool, 2))
+    format!(" WHERE {condition}")
+}
+
+fn mentions_column(expression: &str, input: &Relation) -> bool {
+    input
+        .columns
+        .iter()
+        .any(|(name, _)| expression.contains(name.as_str()))
 }
 
 fn comparison(random: &mut ChaCha8Rng) -> &'static str {

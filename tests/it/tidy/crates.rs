@@ -81,7 +81,6 @@ fn crates_use_only_what_architecture_allows() {
         let allowed = allowed(cell, &folders);
         for dependency in &package.dependencies {
             if let Some(used) = dependency
-                .name
                 .strip_prefix("millpond-")
                 .filter(|used| !allowed.contains(*used))
             {
@@ -91,7 +90,7 @@ fn crates_use_only_what_architecture_allows() {
             }
         }
     }
-    for name in table.keys().filter(|name| !folders.contains(name)) {
+    for name in table.keys().filter(|name| !folders.contains(*name)) {
         findings.push(format!(
             "ARCHITECTURE.md has a row for '{name}', which is no crate; remove it"
         ));
