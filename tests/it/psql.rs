@@ -135,7 +135,7 @@ fn an_error_points_at_its_place() -> Result<()> {
 }
 
 #[test]
-fn variables_prepared_statements_and_watch_work() -> Result<()> {
+fn variables_and_descriptions_work() -> Result<()> {
     let server = server_with_objects()?;
     let shown_rows = shown(
         &server,
@@ -147,11 +147,23 @@ fn variables_prepared_statements_and_watch_work() -> Result<()> {
         ],
     )?;
     assert!(shown_rows.contains("ann|1|1.50"), "{shown_rows}");
-    let described = shown(&server, &["SELECT customer, amount FROM orders \\gdesc"])?;
+    let script = server.scratch_dir().join("variables.sql");
+    std::fs::write(
+        &script,
+        "\\set wanted ann\nSELECT customer, amount FROM orders WHERE customer = :'wanted' \\gdesc\n\
+         SELECT n AS found FROM totals WHERE customer = :'wanted' \\gset\n\\echo found :found\n",
+    )?;
+    let output = psql(
+        &server,
+        &["-v", "ON_ERROR_STOP=1", "-f", &script.display().to_string()],
+    )?;
+    let described = String::from_utf8(output.stdout)?;
     assert!(
         described.contains("character varying(20)") && described.contains("numeric(8,2)"),
-        "{described}"
+        "{described}{}",
+        String::from_utf8_lossy(&output.stderr)
     );
+    assert!(described.contains("found 1"), "{described}");
     Ok(())
 }
 

@@ -19,21 +19,33 @@ struct Package {
 /// and all that is built on that would be compiled once more for the tests.
 fn packages() -> Vec<Package> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]).current_dir(workspace());
+    command
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(workspace());
     let output = command.output().expect("cargo runs");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata answers in JSON");
-    let packages = metadata["packages"].as_array().expect("there is a list of packages");
+    let packages = metadata["packages"]
+        .as_array()
+        .expect("there is a list of packages");
     packages.iter().map(package).collect()
 }
 
 fn package(package: &Value) -> Package {
     let text = |value: &Value| value.as_str().expect("it is a text").to_owned();
     let manifest = text(&package["manifest_path"]);
-    let folder = Path::new(&manifest).parent().and_then(|dir| dir.file_name()).expect("a manifest is in a folder");
-    let dependencies = package["dependencies"].as_array().expect("there is a list of dependencies");
+    let folder = Path::new(&manifest)
+        .parent()
+        .and_then(|dir| dir.file_name())
+        .expect("a manifest is in a folder");
+    let dependencies = package["dependencies"]
+        .as_array()
+        .expect("there is a list of dependencies");
     Package {
         folder: folder.to_string_lossy().into_owned(),
-        dependencies: dependencies.iter().map(|dependency| text(&dependency["name"])).collect(),
+        dependencies: dependencies
+            .iter()
+            .map(|dependency| text(&dependency["name"]))
+            .collect(),
     }
 }
 

@@ -76,9 +76,9 @@ fn a_bad_message_is_answered_or_closed() -> Result<()> {
         framed(Some(b'p'), b"secret\0"),
     ] {
         let mut connection = Connection::open(&server)?;
-        connection.send_bytes(&bytes)?;
+        connection.send_damaged(&bytes)?;
         // Whatever it was, the end of the input ends the session.
-        connection.send(b'S', &[])?;
+        connection.send_damaged(&framed(Some(b'S'), b""))?;
         connection.close_writing()?;
         connection.read_to_end()?;
     }
@@ -123,7 +123,7 @@ fn random_damage_never_stops_the_server() -> Result<()> {
             }
         }
         let mut connection = Connection::open(&server)?;
-        connection.send_bytes(&bytes)?;
+        connection.send_damaged(&bytes)?;
         connection.close_writing()?;
         connection.read_to_end()?;
     }

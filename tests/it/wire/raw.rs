@@ -96,9 +96,21 @@ impl Connection {
         Ok(self.stream.write_all(bytes)?)
     }
 
-    /// Tells the server that nothing more comes.
+    /// Tells the server that nothing more comes, if it still listens.
     pub fn close_writing(&mut self) -> Result<()> {
-        Ok(self.stream.shutdown(std::net::Shutdown::Write)?)
+        match self.stream.shutdown(std::net::Shutdown::Write) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotConnected => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends bytes that may be wrong: the server may hang up in the middle of them.
+    pub fn send_damaged(&mut self, bytes: &[u8]) -> Result<()> {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
+        match self.stream.write_all(bytes) {
+            Err(error) if ![BrokenPipe, ConnectionReset].contains(&error.kind()) => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     pub fn read_byte(&mut self) -> Result<u8> {
@@ -138,7 +150,14 @@ impl Connection {
         let mut bytes = Vec::new();
         match self.stream.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(bytes),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::NotConnected
+                ) =>
+            {
+                Ok(bytes)
+            }
             Err(error) => Err(error).context("the server neither answers nor closes"),
         }
     }
