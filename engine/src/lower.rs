@@ -6,8 +6,10 @@
 
 mod aggregate;
 mod aggregate_call;
+mod aggregate_columns;
 mod optimize;
 mod relation;
+mod step;
 mod stream;
 mod unsupported;
 

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use datafusion::common::{Column, DFSchema};
+use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
+use datafusion::common::Column;
 use datafusion::logical_expr::logical_plan::Aggregate;
 use datafusion::logical_expr::{Expr, lit};
 use datafusion::physical_expr::PhysicalExpr;
@@ -19,40 +19,40 @@ use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::aggregate_call::{Call, call};
+use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
 use crate::lower::stream::{Stream, Time, local, physical, window_schema};
 use crate::lower::{Lowering, unsupported};
-use crate::operator::accumulator::state_fields;
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
 };
 
 /// The group keys of an aggregation, sorted by what they read.
-struct Keys {
+pub(super) struct Keys {
     /// One per group expression.
-    origins: Vec<KeyOrigin>,
-    window: Option<KeyWindow>,
+    pub origins: Vec<KeyOrigin>,
+    pub window: Option<KeyWindow>,
     /// Expressions over the rows, for the keys that are not the window.
     own: Vec<Expr>,
 }
 
-enum KeyOrigin {
+pub(super) enum KeyOrigin {
     /// An expression over `window_start` and `window_end`.
     Window(Expr),
     /// Position in [`Keys::own`].
     Own(usize),
 }
 
-struct KeyWindow {
+pub(super) struct KeyWindow {
     time: WindowTime,
     source: WindowSource,
     watermark: bool,
     /// Predicates over the window, to be applied to the result.
-    filters: Vec<Expr>,
+    pub filters: Vec<Expr>,
     /// Type of the bounds.
-    field: Field,
+    pub field: Field,
 }
 
-enum WindowTime {
+pub(super) enum WindowTime {
     /// Position in [`Stream::real`].
     Real(usize),
     /// An expression over the rows.
@@ -249,7 +249,7 @@ impl Lowering<'_> {
             accumulator.argument = accumulator.argument.map(|column| positions[column]);
             accumulator.filter = accumulator.filter.map(|column| positions[column]);
         }
-        let (outputs, output) = output_columns(&keys, &readings, aggregate)?;
+        let (outputs, output) = output_columns(&keys, &readings, &accumulators, aggregate)?;
         let partial = partial_schema(&input, window.as_ref(), &own, &accumulators, append_only);
         let spec = Arc::new(AggregateSpec {
             input,
@@ -484,131 +484,4 @@ fn is_injective(expr: &Expr) -> bool {
 
 fn is_bound(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(_))
-}
-
-/// The columns that the partial phase reads.
-pub(super) struct InputColumns {
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
-    fields: Vec<Field>,
-}
-
-impl InputColumns {
-    /// The position of `expr`, which is added unless it is there.
-    fn add(&mut self, expr: Arc<dyn PhysicalExpr>, field: Field) -> usize {
-        match self
-            .exprs
-            .iter()
-            .position(|other| *other.as_ref() == *expr.as_ref())
-        {
-            Some(position) => position,
-            None => {
-                self.exprs.push(expr);
-                self.fields.push(field);
-                self.exprs.len() - 1
-            }
-        }
-    }
-
-    pub fn add_expr(&mut self, stream: &Stream, expr: &Expr) -> Result<usize> {
-        let (_, field) = datafusion::logical_expr::ExprSchemable::to_field(expr, stream.schema.as_ref())?;
-        let physical = stream.physical(expr)?;
-        Ok(self.add(physical, field.as_ref().clone()))
-    }
-
-    pub fn data_type(&self, column: usize) -> &DataType {
-        self.fields[column].data_type()
-    }
-}
-
-/// The operator's result columns: those of the logical node, without keys that are computed from the window, and the
-/// window's bounds at the end where something is still to be computed from them.
-fn output_columns(
-    keys: &Keys,
-    readings: &[AggregateOutput],
-    aggregate: &Aggregate,
-) -> Result<(Vec<AggregateOutput>, SchemaRef)> {
-    let (mut outputs, mut fields) = (Vec::new(), Vec::new());
-    let mut computed = keys
-        .window
-        .as_ref()
-        .is_some_and(|window| !window.filters.is_empty());
-    let logical: &DFSchema = aggregate.schema.as_ref();
-    for (origin, field) in keys.origins.iter().zip(logical.fields()) {
-        outputs.push(match origin {
-            KeyOrigin::Own(key) => AggregateOutput::Key(*key),
-            KeyOrigin::Window(Expr::Column(bound)) if bound.name == WindowAssign::START => {
-                AggregateOutput::WindowStart
-            }
-            KeyOrigin::Window(Expr::Column(_)) => AggregateOutput::WindowEnd,
-            KeyOrigin::Window(_) => {
-                computed = true;
-                continue;
-            }
-        });
-        fields.push(field.as_ref().clone());
-    }
-    let groups = aggregate.group_expr.len();
-    for (reading, field) in readings.iter().zip(logical.fields().iter().skip(groups)) {
-        outputs.push(reading.clone());
-        // A result that cannot be represented is NULL within the operator.
-        fields.push(field.as_ref().clone().with_nullable(true));
-    }
-    if let Some(window) = keys.window.as_ref().filter(|_| computed) {
-        outputs.extend([AggregateOutput::WindowStart, AggregateOutput::WindowEnd]);
-        fields.extend(
-            window_schema(&window.field)?
-                .fields()
-                .iter()
-                .map(|field| field.as_ref().clone()),
-        );
-    }
-    Ok((outputs, Arc::new(Schema::new(fields))))
-}
-
-fn partial_schema(
-    input: &Schema,
-    window: Option<&WindowKey>,
-    keys: &[usize],
-    accumulators: &[AccumulatorSpec],
-    append_only: bool,
-) -> SchemaRef {
-    let mut fields = Vec::new();
-    if let Some(window) = window {
-        fields.push(Field::new(
-            WindowAssign::START,
-            input.field(window.time).data_type().clone(),
-            false,
-        ));
-        if window.assign.overlaps() {
-            fields.push(Field::new("windows", DataType::Int32, false));
-        }
-    }
-    fields.extend(keys.iter().map(|column| input.field(*column).clone()));
-    for (i, accumulator) in accumulators.iter().enumerate() {
-        fields.extend(state_fields(&format!("state{i}"), accumulator, append_only));
-    }
-    fields.push(Field::new("rows", DataType::Int64, false));
-    Arc::new(Schema::new(fields))
-}
-
-/// What bounds the state, in words.
-fn state_bound(spec: &AggregateSpec) -> String {
-    let keys = spec
-        .keys
-        .iter()
-        .map(|column| spec.input.field(*column).name())
-        .join(", ");
-    let groups = if keys.is_empty() {
-        "one group".to_owned()
-    } else {
-        format!("one group per ({keys})")
-    };
-    match &spec.window {
-        Some(window) if window.watermark => {
-            format!("{groups} and window, until the watermark passes the window's end")
-        }
-        Some(_) => format!("{groups} and window, kept for ever: no watermark makes the window final"),
-        None if keys.is_empty() => groups,
-        None => format!("{groups}, kept for ever"),
-    }
 }

@@ -4,7 +4,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
 use crate::error::{Error, Result};
-use crate::lower::aggregate::InputColumns;
+use crate::lower::aggregate_columns::InputColumns;
 use crate::lower::stream::Stream;
 use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, AggregateOutput, Reading};
 
