@@ -8,7 +8,8 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::expr::Alias;
-use datafusion::logical_expr::{Cast, Expr, LogicalPlan, Projection};
+use datafusion::logical_expr::{Cast, Distinct, Expr, LogicalPlan, Projection};
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use millpond_catalog::{ObjectId, SqlType};
 use sqlparser::ast;
@@ -142,11 +143,34 @@ fn columns(plan: &LogicalPlan, names: &OutputNames, context: &PlanContext<'_>) -
         .iter()
         .enumerate()
         .map(|(i, field)| OutputColumn {
-            name: names.show(field.name()),
+            name: field_accessed(plan, i).unwrap_or_else(|| names.show(field.name())),
             sql_type: SqlType::of(field),
             origin: origin(plan, i, context),
         })
         .collect()
+}
+
+/// The name of an output column that is a field of a struct without a name of its own: `w.window.start` is `start`.
+fn field_accessed(plan: &LogicalPlan, column: usize) -> Option<String> {
+    match plan {
+        LogicalPlan::Sort(sort) => field_accessed(&sort.input, column),
+        LogicalPlan::Limit(limit) => field_accessed(&limit.input, column),
+        LogicalPlan::Distinct(Distinct::All(input)) => field_accessed(input, column),
+        LogicalPlan::Projection(projection) => match projection.expr.get(column)? {
+            Expr::ScalarFunction(function) if function.func.name() == "get_field" => {
+                match function.args.last()? {
+                    Expr::Literal(ScalarValue::Utf8(Some(field)), _) => Some(field.clone()),
+                    _ => None,
+                }
+            }
+            Expr::Column(found) => {
+                let below = projection.input.schema().index_of_column(found).ok()?;
+                field_accessed(&projection.input, below)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The object and position that an output column comes from unchanged.

@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+use datafusion::common::alias::AliasGenerator;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result as DataFusionResult;
+use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
@@ -20,7 +24,7 @@ use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion::optimizer::{Optimizer, OptimizerContext, OptimizerRule};
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 
 use crate::error::Result;
 use crate::text::SourceText;
@@ -57,7 +61,7 @@ pub fn analyze(plan: LogicalPlan, options: &ConfigOptions) -> DataFusionResult<L
 pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")))
         .without_query_execution_start_time();
-    Optimizer::with_rules(view_rules()).optimize(plan, &context, |_, _| {})
+    Optimizer::with_rules(view_rules()).optimize(plan, &Config::new(context)?, |_, _| {})
 }
 
 /// Optimizes the query of a SELECT or INSERT for running once, by the library's own rules.
@@ -66,6 +70,39 @@ pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
 /// A query that no rule can bring into a form that runs.
 pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")));
-    let optimized = Optimizer::new().optimize(query, &context, |_, _| {});
+    let optimized =
+        Config::new(context).and_then(|config| Optimizer::new().optimize(query, &config, |_, _| {}));
     optimized.map_err(|error| translate(error, &SourceText::new("")))
+}
+
+/// The library's context with a registry, in which its rule for DISTINCT ON looks for `first_value` and panics without.
+struct Config {
+    context: OptimizerContext,
+    functions: MemoryFunctionRegistry,
+}
+
+impl Config {
+    fn new(context: OptimizerContext) -> DataFusionResult<Self> {
+        let mut functions = MemoryFunctionRegistry::new();
+        functions.register_udaf(first_value_udaf())?;
+        Ok(Self { context, functions })
+    }
+}
+
+impl OptimizerConfig for Config {
+    fn query_execution_start_time(&self) -> Option<DateTime<Utc>> {
+        self.context.query_execution_start_time()
+    }
+
+    fn alias_generator(&self) -> &Arc<AliasGenerator> {
+        self.context.alias_generator()
+    }
+
+    fn options(&self) -> Arc<ConfigOptions> {
+        self.context.options()
+    }
+
+    fn function_registry(&self) -> Option<&dyn FunctionRegistry> {
+        Some(&self.functions)
+    }
 }

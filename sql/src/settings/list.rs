@@ -322,7 +322,13 @@ pub static SETTINGS: &[Setting] = &[
         "Longest name of an object or column.",
     ),
     setting("max_index_keys", &[], Fixed, "32", "Most columns of a key."),
-    setting("max_connections", &[], Fixed, "1000", "Most clients at a time, unless configured."),
+    setting(
+        "max_connections",
+        &[],
+        Fixed,
+        "1000",
+        "Most clients at a time, unless configured.",
+    ),
     setting("block_size", &[], Fixed, "8192", "As PostgreSQL."),
     setting("lc_collate", &[], Fixed, "C", "Text is compared by code points."),
     setting(

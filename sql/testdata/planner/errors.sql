@@ -302,6 +302,7 @@ Select reads [1]
   Limit: skip=0, fetch=Int64(-1)
     Projection: t.a
       TableScan: t
+not optimized: error InvalidParameterValue: LIMIT must be >= 0, '-1' was provided
 
 ====
 VALUES (1), (2.5), (NULL); VALUES ('a'), (NULL); SELECT * FROM (VALUES (1, 'x'), (3000000000, NULL)) v (a, b)

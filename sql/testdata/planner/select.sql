@@ -349,3 +349,43 @@ Select reads [1]
   ok: boolean from 1.10
   Projection: t.a, t.b, t.c, t.d, t.e, t.ts, t.tz, t.day, t.v, t.u, t.ok
     TableScan: t
+
+====
+SELECT t.c = ANY('{x,"y"}'), a = ANY('{1,2}'), a = ANY(ARRAY[1, 2]) FROM t
+----
+Select reads [1]
+  ?column?: boolean
+  ?column?: boolean
+  ?column?: boolean
+  Projection: array_has(make_array(Utf8("x"), Utf8("y")), t.c) AS ?column?, array_has(make_array(Int64(1), Int64(2)), CAST(t.a AS Int64)) AS ?column?:1, array_has(make_array(Int32(1), Int32(2)), t.a) AS ?column?:2
+    TableScan: t
+
+====
+CREATE STREAM ev (ts timestamp); CREATE STREAMING VIEW wv AS SELECT window, count(*) FROM ev GROUP BY window(ts, '1 minute'); SELECT window.start, wv.window.end FROM wv ORDER BY 1; CREATE STREAMING VIEW s AS SELECT window.start FROM wv
+----
+CreateRelation ev reads []
+  ts timestamp without time zone
+  append only
+  CREATE STREAM ev (ts timestamp without time zone)
+CreateView wv reads [2]
+  window record
+  count bigint not null
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
+  CREATE STREAMING VIEW wv AS SELECT window, count(*) FROM ev GROUP BY window(ts, '1 minute')
+  Projection: CAST(named_struct(Utf8("start"), ev.window_start, Utf8("end"), ev.window_end) AS Struct("start": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"}, "end": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"})) AS window, count(Int64(1)) AS count
+    Aggregate: groupBy=[[ev.window_start, ev.window_end]], aggr=[[count(Int64(1))]]
+      Projection: ev.window_start, ev.window_end
+        WindowAssign: ev.ts size=60000000 slide=60000000 offset=0
+          TableScan: ev projection=[ts]
+Select reads [3]
+  start: timestamp without time zone
+  end: timestamp without time zone
+  Sort: wv.window[start] ASC NULLS LAST
+    Projection: get_field(wv.window, Utf8("start")), get_field(wv.window, Utf8("end"))
+      TableScan: wv
+CreateView s reads [3]
+  start timestamp without time zone
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
+  CREATE STREAMING VIEW s AS SELECT window.start FROM wv
+  Projection: get_field(wv.window, Utf8("start")) AS start
+    TableScan: wv projection=[window]

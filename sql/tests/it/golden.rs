@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::world::World;
-use millpond_sql::{Error, parse, plan};
+use millpond_sql::{Error, PlanKind, optimize, parse, plan};
 
 const CASE: &str = "\n====\n";
 const RESULT: &str = "\n----\n";
@@ -112,6 +112,12 @@ fn planner() {
             match plan(statement, &world.context()) {
                 Ok(plan) => {
                     shown.push(plan.to_string());
+                    // What plans can be optimized, unless a value in it is wrong.
+                    if let PlanKind::Select(select) = &plan.kind
+                        && let Err(error) = optimize(select.query.clone())
+                    {
+                        shown.push(format!("not optimized: {}", show_error(sql, &error)));
+                    }
                     world.apply(plan.kind);
                 }
                 Err(error) => shown.push(show_error(sql, &error)),

@@ -1,7 +1,7 @@
 //! Postgres' spellings of expressions: qualified functions and operators, casts to `reg*`, clocks.
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TimezoneInfo,
     Value,
 };
@@ -16,6 +16,14 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             strip_schema(&mut function.name);
             if let Some(clock) = clock(function, purpose) {
                 *expr = clock;
+            }
+        }
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
+            if let Some(elements) = array_literal(right) {
+                **right = Expr::Array(Array {
+                    elem: elements,
+                    named: true,
+                });
             }
         }
         Expr::Interval(interval) => {
@@ -127,6 +135,30 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
         array: false,
         format: None,
     }
+}
+
+/// The elements of `'{a,b}'` beside ANY or ALL.
+fn array_literal(expr: &Expr) -> Option<Vec<Expr>> {
+    let Expr::Value(value) = expr else { return None };
+    let Value::SingleQuotedString(text) = &value.value else {
+        return None;
+    };
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    let element = |element: &str| {
+        let plain = element.trim().trim_matches('"');
+        match plain.parse::<i64>() {
+            Ok(_) if plain.len() == element.trim().len() => Value::Number(plain.to_owned(), false),
+            _ if plain.eq_ignore_ascii_case("null") => Value::Null,
+            _ => Value::SingleQuotedString(plain.to_owned()),
+        }
+    };
+    Some(
+        inner
+            .split(',')
+            .filter(|e| !e.is_empty())
+            .map(|e| Expr::Value(element(e).into()))
+            .collect(),
+    )
 }
 
 /// The text of a constant interval, with its unit: the library reads fewer forms than Postgres.
