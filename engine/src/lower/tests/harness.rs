@@ -8,6 +8,7 @@ use arrow::compute::{take, take_record_batch};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
 use millpond_catalog::ObjectId;
@@ -359,8 +360,7 @@ impl Readable for Memory {
 }
 
 /// The result of running a plan once.
-pub(super) fn run_once(sql: &str, relations: Memory) -> Rows {
-    let plan = super::planner::plan(sql);
+pub(super) fn run_once(plan: LogicalPlan, relations: Memory) -> Rows {
     let options = OneoffOptions {
         parallelism: 1,
         ..OneoffOptions::default()

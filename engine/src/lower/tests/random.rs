@@ -90,8 +90,8 @@ fn remove_some(live: &mut RecordBatch, random: &mut Random) -> RecordBatch {
 
 fn check(sql: &str, seed: u64) {
     let mut random = Random::new(seed);
-    let dataflow =
-        lower(&plan(sql), &LowerOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let plan = plan(sql);
+    let dataflow = lower(&plan, &LowerOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let mut harness = Harness::new(dataflow, random.below(4) + 1);
     let mut live = RecordBatch::new_empty(test_schema());
     let mut appended = RecordBatch::new_empty(test_schema());
@@ -126,7 +126,7 @@ fn check(sql: &str, seed: u64) {
             &mut random,
         );
         let relations = Memory(vec![(T, vec![live.clone()]), (E, vec![appended.clone()])]);
-        let expected = run_once(sql, relations);
+        let expected = run_once(plan.clone(), relations);
         assert_eq!(harness.result, expected, "{sql}\nseed {seed}, epoch {epoch}");
         assert_eq!(harness.late, 0, "{sql}\nseed {seed}, epoch {epoch}");
         if random.chance(30) {
