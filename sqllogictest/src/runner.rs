@@ -185,7 +185,11 @@ impl Runner {
         }
         // A view may wait beyond a FLUSH too, unless epochs matter.
         let waits = is_data_statement(&sql) || (flush && !has_watermark);
-        if !waits || matches!(expected, StatementExpect::Error(_)) {
+        let reads_view = self
+            .held_back
+            .iter()
+            .any(|(_, view, _)| sql.contains(view.as_str()));
+        if !waits || reads_view || matches!(expected, StatementExpect::Error(_)) {
             self.release_views().await?;
         }
         self.maybe_restart()?;

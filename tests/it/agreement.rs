@@ -30,7 +30,8 @@ async fn create(client: &Client) -> Result<()> {
         "CREATE STREAMING VIEW twice AS
          SELECT coalesce(sum(n), 0) AS n FROM (SELECT n FROM total UNION ALL SELECT n FROM per_key) AS both_views",
     )
-    .await
+    .await?;
+    run(client, "FLUSH").await
 }
 
 /// The three counts of one SELECT, which must agree; answers the number of rows that they stand for.
