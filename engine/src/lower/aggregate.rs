@@ -192,26 +192,7 @@ impl Lowering<'_> {
             exprs: Vec::new(),
             fields: Vec::new(),
         };
-        let window = match &keys.window {
-            None => None,
-            Some(window) => {
-                let time = match &window.time {
-                    WindowTime::Real(column) => {
-                        let name = stream.real.field(*column).name();
-                        columns.add(
-                            Arc::new(PhysicalColumn::new(name, *column)),
-                            stream.real.field(*column).clone(),
-                        )
-                    }
-                    WindowTime::Expr(expr) => columns.add_expr(&stream, expr)?,
-                };
-                Some(WindowKey {
-                    time,
-                    assign: window.source,
-                    watermark: window.watermark,
-                })
-            }
-        };
+        let window = window_key(&keys, &stream, &mut columns)?;
         let own = keys
             .own
             .iter()
@@ -427,6 +408,30 @@ impl Keys {
     fn is_final(&self) -> bool {
         self.window.as_ref().is_some_and(|window| window.watermark)
     }
+}
+
+/// The window as a group key, whose time becomes one of `columns`.
+fn window_key(keys: &Keys, stream: &Stream, columns: &mut InputColumns) -> Result<Option<WindowKey>> {
+    Ok(match &keys.window {
+        None => None,
+        Some(window) => {
+            let time = match &window.time {
+                WindowTime::Real(column) => {
+                    let name = stream.real.field(*column).name();
+                    columns.add(
+                        Arc::new(PhysicalColumn::new(name, *column)),
+                        stream.real.field(*column).clone(),
+                    )
+                }
+                WindowTime::Expr(expr) => columns.add_expr(stream, expr)?,
+            };
+            Some(WindowKey {
+                time,
+                assign: window.source,
+                watermark: window.watermark,
+            })
+        }
+    })
 }
 
 fn assigned_before(time: WindowTime, size: i64, field: Field) -> KeyWindow {
