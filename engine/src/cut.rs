@@ -11,6 +11,8 @@
 mod boundaries;
 mod positions;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -92,7 +92,11 @@ fn roundest_between(after: u64, to: u64) -> u64 {
 /// A number above `latest` that is rounder than every number in `(from, latest]`, so that whoever stands in between goes
 /// straight there.
 pub(crate) fn rounder_than_all_between(from: Cut, latest: Cut) -> Cut {
-    let bits = 64 - (latest.0 - from.0).leading_zeros();
+    if from >= latest {
+        return latest.next();
+    }
+    // The first number above that has one zero bit more than the roundest of those in between.
+    let bits = roundest_between(from.0, latest.0).trailing_zeros() + 1;
     Cut(((latest.0 >> bits) + 1) << bits)
 }
 

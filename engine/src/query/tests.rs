@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow::array::AsArray;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, col, lit};
 use millpond_catalog::{Object, ObjectId, ViewOptions, Watermark};
-use millpond_storage::Cut;
+use millpond_storage::{ChangeBatch, Cut};
 
 use super::record::{BatchRecord, CommitRecord};
 use super::status::QueryState;

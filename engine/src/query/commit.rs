@@ -1,0 +1,159 @@
+//! The end of an epoch: one transaction with everything it made, then everyone may see it.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use millpond_storage::ChangeBatch;
+
+use super::record::{BatchRecord, CommitRecord, InputTotals};
+use super::recovery::Committed;
+use super::report::{self, Facts};
+use super::status::QueryState;
+use super::{Query, bad_rows, consumed, is_due, standing};
+use crate::cut::Published;
+use crate::error::Result;
+use crate::runtime::EpochOutput;
+
+impl Query {
+    /// After this the epoch has happened.
+    pub(super) fn commit(&mut self, record: &BatchRecord, output: &EpochOutput) -> Result<()> {
+        let begin_us = self.shared.clock.elapsed_us();
+        let (query, epoch) = (self.parts.object.0, record.epoch().0);
+        let mut transaction = self.shared.storage.transaction();
+        if !output.changes.is_empty() {
+            let changes = conform(&output.changes, &self.parts.relation.schema())?;
+            transaction.append(&self.parts.relation, record.cut, changes)?;
+        }
+        let bad_rows = bad_rows::changes(&record.context, &output.bad_rows)?;
+        if !bad_rows.is_empty() {
+            transaction.append(&self.parts.bad_rows, record.cut, bad_rows)?;
+        }
+        let rewritten = self.nodes_to_rewrite();
+        for (node, full) in self.parts.plan.nodes.iter().zip(rewritten) {
+            let state = output.state.iter().find(|(name, _)| *name == node.name);
+            let state = state.map(|(_, batches)| {
+                batches
+                    .iter()
+                    .map(|batch| {
+                        (
+                            u8::try_from(batch.port).expect("few ports"),
+                            batch.changes.clone(),
+                        )
+                    })
+                    .collect::<Vec<_>>()
+            });
+            if full {
+                transaction.replace_state(query, &node.name, epoch, state.unwrap_or_default())?;
+            } else if let Some(state) = state {
+                transaction.add_state(query, &node.name, epoch, state)?;
+            }
+        }
+        let committed = self.committed_after(record, output);
+        transaction.put_commit(query, epoch, committed.encode());
+        transaction.commit()?;
+        self.committed = Committed::of(committed);
+        self.open = None;
+        self.stopwatch.commit_offsets_us = self.since(begin_us);
+        Ok(())
+    }
+
+    fn committed_after(&self, record: &BatchRecord, output: &EpochOutput) -> CommitRecord {
+        let event_times = self
+            .committed
+            .event_times
+            .iter()
+            .zip(&output.inputs)
+            .map(|(seen, metrics)| (*seen).max(metrics.guarded_max))
+            .collect();
+        let mut totals = self.committed.totals;
+        totals.input_rows += output.inputs.iter().map(|input| input.rows).sum::<u64>();
+        totals.output_rows += output_rows(output);
+        totals.bad_rows += output.bad_rows.len() as u64;
+        for (_, operator) in &output.operators {
+            totals.late_rows += operator.metrics.rows_dropped_by_watermark;
+            totals.null_event_time += operator.metrics.null_event_time;
+        }
+        let inputs = self
+            .committed
+            .inputs
+            .iter()
+            .zip(&output.inputs)
+            .map(|(sum, epoch)| InputTotals {
+                rows: sum.rows + epoch.rows,
+                bad_rows: sum.bad_rows + epoch.bad_rows,
+                future_rows: sum.future_rows + epoch.future_rows,
+                null_event_time: sum.null_event_time + epoch.null_event_time,
+            })
+            .collect();
+        record.committed(event_times, totals, inputs)
+    }
+
+    /// Lets everyone see the epoch that was committed. `times`: when its trigger fired, and when it was to.
+    pub(super) fn publish(&mut self, record: &BatchRecord, output: &EpochOutput, times: (i64, i64)) {
+        let (now_us, scheduled_us) = times;
+        let parts = &self.parts;
+        self.shared.timeline.publish(
+            parts.object,
+            Published {
+                cut: record.cut,
+                reached: record.reached,
+                changed: !output.changes.is_empty(),
+                due: is_due(parts, &self.committed),
+                consumed: consumed(&parts.inputs, &self.committed.positions),
+            },
+        );
+        if record.reached && self.state == QueryState::Starting {
+            self.state = QueryState::Running;
+            self.board.set_state(QueryState::Running, "Running");
+        }
+        let (latest, behind): (Vec<_>, Vec<_>) = parts
+            .inputs
+            .iter()
+            .zip(&record.ranges)
+            .map(|(input, range)| report::latest(input, &range.to, now_us))
+            .unzip();
+        let since_last = self
+            .last_fired_us
+            .map(|last| u64::try_from(now_us.saturating_sub(last)).unwrap_or(0));
+        let progress = report::progress(&Facts {
+            name: &parts.name,
+            sink: &parts.sink,
+            inputs: &parts.inputs,
+            dataflow: &parts.dataflow,
+            record,
+            output,
+            output_rows: output_rows(output),
+            stopwatch: self.stopwatch,
+            fired_us: now_us,
+            scheduled_us,
+            since_last_us: since_last,
+            latest: &latest,
+            behind: &behind,
+        });
+        self.last_fired_us = Some(now_us);
+        let standing = standing(parts, &self.committed);
+        self.board
+            .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
+        self.shared.maintenance.nudge();
+    }
+}
+
+fn output_rows(output: &EpochOutput) -> u64 {
+    output
+        .changes
+        .iter()
+        .map(|changes| changes.num_rows() as u64)
+        .sum()
+}
+
+/// The same rows under the relation's own schema, which may differ in metadata from what operators made.
+fn conform(changes: &[ChangeBatch], schema: &SchemaRef) -> Result<Vec<ChangeBatch>> {
+    changes
+        .iter()
+        .map(|batch| {
+            let rows = RecordBatch::try_new(Arc::clone(schema), batch.rows().columns().to_vec())?;
+            Ok(batch.with_rows(rows))
+        })
+        .collect()
+}
