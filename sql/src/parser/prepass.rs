@@ -181,7 +181,7 @@ fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     };
     let token = |n: usize| solid.get(n).map(|i| &tokens[*i].token);
     let mut remove = Vec::new();
-    for n in 2..solid.len() {
+    for (n, place) in solid.iter().enumerate().skip(2) {
         if word(n).as_deref() != Some("TABLE") || !matches!(token(n + 1), Some(Token::Word(_))) {
             continue;
         }
@@ -189,7 +189,7 @@ fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             && word(n - 2).is_some_and(|w| WINDOW_FUNCTIONS.contains(&w.as_str()));
         let named_argument = token(n - 1) == Some(&Token::RArrow);
         if first_argument || named_argument {
-            remove.push(solid[n]);
+            remove.push(*place);
         }
     }
     let mut index = 0;

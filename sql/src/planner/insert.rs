@@ -12,7 +12,7 @@ use sqlparser::ast::{self, SelectItem, SetExpr, Value};
 use sqlparser::parser::Parser;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Insert, Plan, PlanKind};
+use crate::plan::{Insert, OutputColumn, Plan, PlanKind};
 use crate::statement::{Insert as Statement, InsertSource};
 use crate::suggest;
 use crate::text::SourceText;
@@ -22,93 +22,72 @@ use super::{PlanContext, Purpose, names, query, translate};
 
 pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let at = |error: Error| error.or_position(position_of(&insert.table, text));
-    let object = match names::lookup(&insert.table, context) {
-        Ok(object) => object,
-        Err(error) => return Err(at(system_relation(&insert.table, context).unwrap_or(error))),
-    };
-    if !matches!(object.kind, ObjectKind::Table(_)) {
-        let error = Error::new(
-            ErrorKind::WrongObjectType,
-            format!(
-                "cannot insert into {} \"{}\"",
-                object.kind_name(),
-                object.name.name
-            ),
-        );
-        return Err(at(error.with_hint("Only tables and streams take INSERT.")));
-    }
-    let targets = targets(&insert.columns, object, text)?;
-    let source = match &insert.source {
-        InsertSource::DefaultValues => default_row(object)?,
+    let object = table(&insert.table, context).map_err(at)?;
+    let (source, targets) = match &insert.source {
+        InsertSource::DefaultValues => (default_row(object)?, (0..object.columns.len()).collect()),
         InsertSource::Query(query) => {
+            let targets = targets(&insert.columns, object, text)?;
             let mut query = query.as_ref().clone();
             check_width(&query.body, &targets, insert, text)?;
             cast_cells(&mut query.body, &targets, object, true)?;
-            query
+            (query, targets)
         }
     };
-    let targets = if matches!(insert.source, InsertSource::DefaultValues) {
-        (0..object.columns.len()).collect()
-    } else {
-        targets
-    };
-    let query::Query {
-        plan,
-        columns,
-        reads,
-        parameters,
-        notices,
-    } = query::plan(&source, Purpose::Insert, text, context)?;
-    if columns.len() != targets.len() {
-        return Err(at(width_error(
-            columns.len(),
-            targets.len(),
-            !insert.columns.is_empty(),
-        )));
+    let planned = query::plan(&source, Purpose::Insert, text, context)?;
+    if planned.columns.len() != targets.len() {
+        let given = !insert.columns.is_empty();
+        return Err(at(width_error(planned.columns.len(), targets.len(), given)));
     }
-    for (column, target) in columns.iter().zip(&targets) {
-        let target = &object.columns[*target];
-        if !assignable(&column.sql_type, &target.sql_type) {
-            return Err(at(Error::new(
-                ErrorKind::TypeMismatch,
-                format!(
-                    "column \"{}\" is of type {} but expression is of type {}",
-                    target.name, target.sql_type, column.sql_type
-                ),
-            )
-            .with_hint("You will need to rewrite or cast the expression.")));
-        }
-    }
-    let query = complete(plan, &targets, object, text, context)?;
-    let positions = |f: &dyn Fn(&Column) -> bool| {
-        object
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| f(c))
-            .map(|(i, _)| i)
-            .collect::<Vec<_>>()
+    check_types(&planned.columns, &targets, object).map_err(at)?;
+    let query = complete(planned.plan, &targets, object, text, context)?;
+    let columns = || object.columns.iter().enumerate();
+    let length = |(i, column): (usize, &Column)| match column.sql_type {
+        SqlType::Varchar(Some(length)) => Some((i, length)),
+        _ => None,
     };
-    let max_length = object
-        .columns
-        .iter()
-        .enumerate()
-        .filter_map(|(i, c)| match c.sql_type {
-            SqlType::Varchar(Some(length)) => Some((i, length)),
-            _ => None,
-        });
     let kind = PlanKind::Insert(Insert {
         table: object.id,
         query,
-        reads,
-        not_null: positions(&|c| !c.nullable),
-        max_length: max_length.collect(),
+        reads: planned.reads,
+        not_null: columns().filter(|(_, c)| !c.nullable).map(|(i, _)| i).collect(),
+        max_length: columns().filter_map(length).collect(),
     });
     Ok(Plan {
         kind,
-        notices,
-        parameters,
+        notices: planned.notices,
+        parameters: planned.parameters,
     })
+}
+
+/// The table to insert into.
+fn table<'a>(name: &ast::ObjectName, context: &PlanContext<'a>) -> Result<&'a Arc<Object>> {
+    let object =
+        names::lookup(name, context).map_err(|error| system_relation(name, context).unwrap_or(error))?;
+    match object.kind {
+        ObjectKind::Table(_) => Ok(object),
+        _ => {
+            let message = format!(
+                "cannot insert into {} \"{}\"",
+                object.kind_name(),
+                object.name.name
+            );
+            Err(Error::new(ErrorKind::WrongObjectType, message)
+                .with_hint("Only tables and streams take INSERT."))
+        }
+    }
+}
+
+fn check_types(columns: &[OutputColumn], targets: &[usize], object: &Object) -> Result<()> {
+    for (column, target) in columns.iter().zip(targets) {
+        let Column { name, sql_type, .. } = &object.columns[*target];
+        if !assignable(&column.sql_type, sql_type) {
+            let from = &column.sql_type;
+            let message = format!("column \"{name}\" is of type {sql_type} but expression is of type {from}");
+            return Err(Error::new(ErrorKind::TypeMismatch, message)
+                .with_hint("You will need to rewrite or cast the expression."));
+        }
+    }
+    Ok(())
 }
 
 /// The error for a relation that the server makes.

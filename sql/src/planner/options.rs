@@ -144,7 +144,7 @@ fn unknown(option: &WithOption, declared: &[OptionDeclaration], of: &str) -> Err
 }
 
 /// A key that was given twice.
-fn repeated<'a>(options: &'a [WithOption]) -> Option<&'a WithOption> {
+fn repeated(options: &[WithOption]) -> Option<&WithOption> {
     options.iter().enumerate().find_map(|(i, option)| {
         options[..i]
             .iter()

@@ -152,6 +152,11 @@ fn in_postgres_words(message: &str) -> Option<Error> {
         );
         return Some(Error::new(ErrorKind::Grouping, message));
     }
+    about_types(message)
+}
+
+/// Messages about types that do not go together.
+fn about_types(message: &str) -> Option<Error> {
     let operation = between(
         message,
         "Cannot infer common argument type for comparison operation ",
