@@ -35,7 +35,7 @@ impl Execution<'_> {
     async fn dataflow(&mut self, plan: Plan, analyze: bool) -> Result<String> {
         match plan.kind {
             PlanKind::CreateView(create) => match &create.object.kind {
-                ObjectKind::View(view) => Ok(format!("{:#?}", lower(view, &create.query)?)),
+                ObjectKind::View(view) => Ok(lower(view, &create.query)?.to_string()),
                 ObjectKind::Table(_) | ObjectKind::Source(_) => {
                     Err(Error::Bug("a view was planned as something else".into()))
                 }
@@ -97,7 +97,7 @@ impl Execution<'_> {
                 let query = self.view_query(&object.create_sql, id)?;
                 let flow = lower(view as &StreamingView, &query)?;
                 Ok(format!(
-                    "{flow:#?}\n{}",
+                    "{flow}\n{}",
                     self.server.coordinator.engine().query(id)?.message
                 ))
             }
