@@ -54,9 +54,12 @@ const RULES: &[Rule] = &[
 fn words_stand_where_they_belong() {
     let mut findings = Vec::new();
     for file in source_files() {
+        // Tests are told by the environment what to rewrite and where to begin.
+        let is_test = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
         for rule in RULES
             .iter()
             .filter(|rule| !rule.places.iter().any(|place| file.path.starts_with(place)))
+            .filter(|rule| !(is_test && rule.words.contains(&"env::var")))
         {
             for (number, line) in file.code_lines() {
                 for word in rule.words.iter().filter(|word| has_word(line, word)) {
@@ -150,6 +153,9 @@ fn sqlstate_codes_are_chosen_in_one_place() {
 fn sqlstates(file: &SourceFile) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in file.code_lines() {
+        if line.contains("#[cfg(test)]") {
+            break;
+        }
         for text in line.split('"').skip(1).step_by(2) {
             let code = text.len() == 5 && text.chars().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
             if code && text.starts_with(|c: char| c.is_ascii_digit()) || text == "XX000" {
