@@ -5,9 +5,11 @@
 //! statement's system tables are computed from. Functions of values alone belong to the crates `sql` and `engine`.
 
 mod advisory_lock;
+mod array_of_subquery;
 mod call;
 mod definition;
 mod describe;
+mod expand_array;
 mod identifier;
 mod privilege;
 mod process;
@@ -49,10 +51,12 @@ pub fn scalar_functions(context: &Arc<SystemContext>) -> Vec<Arc<ScalarUDF>> {
         .collect();
     names.sort_unstable();
     names.dedup();
-    names
-        .into_iter()
-        .map(|name| call::function(name, context))
-        .collect()
+    let ours = names.into_iter().map(|name| call::function(name, context));
+    ours.chain([
+        expand_array::expand_array(),
+        array_of_subquery::array_of_subquery(),
+    ])
+    .collect()
 }
 
 /// The function of one name.

@@ -32,7 +32,7 @@ pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
 pub use definition::{SystemTable, all as all_system_tables, type_named};
 pub use function::{FunctionRow, functions};
-pub use named::show_names;
+pub use named::name_casts;
 pub use oid::{
     OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type, relation as relation_oid,
 };

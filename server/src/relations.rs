@@ -17,7 +17,7 @@ use millpond_engine::engine::Engine;
 use millpond_engine::logical::{RelationSource, WindowAssign};
 use millpond_sql::Relations;
 
-use crate::pg_catalog::{SystemContext, system_table, system_table_names};
+use crate::pg_catalog::{SystemContext, name_casts, replace_subqueries, system_table, system_table_names};
 
 /// What planning may refer to beside the catalog.
 pub struct ServerRelations {
@@ -55,6 +55,10 @@ impl Relations for ServerRelations {
 
     fn system_table_names(&self, schema: &str) -> Vec<String> {
         system_table_names(schema)
+    }
+
+    fn prepare_query(&self, plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+        name_casts(replace_subqueries(plan, &self.system)?, &self.system)
     }
 
     fn window_assign(

@@ -24,6 +24,12 @@ pub trait Relations {
         Vec::new()
     }
 
+    /// Rewrites a query that runs once, when its names are resolved and before its types are settled: for what only the
+    /// implementor knows how to run.
+    fn prepare_query(&self, plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+        Ok(plan)
+    }
+
     /// Assigns each row of `input` to its windows: the input's fields, then `window_start` and `window_end`, both of the
     /// type of `time`. A tumbling window has `slide_us == size_us`.
     fn window_assign(

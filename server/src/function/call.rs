@@ -8,8 +8,11 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use async_trait::async_trait;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 
 use super::definition::{Body, Definition, resolve};
@@ -24,17 +27,22 @@ pub fn function(name: &'static str, context: &Arc<SystemContext>) -> Arc<ScalarU
         .map(|d| d.volatility)
         .max()
         .unwrap_or(Volatility::Volatile);
-    let function = SystemFunction {
+    let function = |signature, waiting| SystemFunction {
         name,
-        overloads,
-        signature: Signature::user_defined(volatility),
+        overloads: overloads.clone(),
+        signature,
         context: context.clone(),
+        waiting,
     };
-    Arc::new(if waits {
-        AsyncScalarUDF::new(Arc::new(function)).into_scalar_udf()
-    } else {
-        ScalarUDF::new_from_impl(function)
-    })
+    let waiting = waits.then(|| {
+        let any_number = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
+        let function = function(Signature::one_of(any_number, volatility), None);
+        Arc::new(AsyncScalarUDF::new(Arc::new(function)).into_scalar_udf())
+    });
+    Arc::new(ScalarUDF::new_from_impl(function(
+        Signature::user_defined(volatility),
+        waiting,
+    )))
 }
 
 #[derive(Debug)]
@@ -43,6 +51,9 @@ struct SystemFunction {
     overloads: Vec<&'static Definition>,
     signature: Signature,
     context: Arc<SystemContext>,
+    /// The form that can wait. It cannot convert its arguments, so a call is planned as this function, which does, and
+    /// turned into a call of that one before it runs.
+    waiting: Option<Arc<ScalarUDF>>,
 }
 
 impl PartialEq for SystemFunction {
@@ -86,6 +97,16 @@ impl ScalarUDFImpl for SystemFunction {
         let given: Vec<_> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
         let (definition, _) = resolve(&self.overloads, &given)?;
         Ok(Arc::new(definition.result_type().field(self.name, true)))
+    }
+
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(match &self.waiting {
+            Some(waiting) => {
+                let call = ScalarFunction::new_udf(waiting.clone(), args);
+                ExprSimplifyResult::Simplified(Expr::ScalarFunction(call))
+            }
+            None => ExprSimplifyResult::Original(args),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

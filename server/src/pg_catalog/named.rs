@@ -1,7 +1,7 @@
-//! Identifiers become names where a client sees them: `oid::regclass` in a result, `oid::regtype::text` anywhere.
+//! Identifiers become names where they are cast to text: `oid::regtype::text`.
 //!
-//! Within a query an identifier is a number, so that it can be compared and joined. Only a cast to text and the columns of
-//! the result look up the name.
+//! Within a query an identifier is a number, so that it can be compared and joined. Where it is a column of the result,
+//! the encoding of values looks up the name.
 
 use std::sync::Arc;
 
@@ -11,40 +11,15 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use millpond_catalog::{SqlType, SystemType};
 
 use super::SystemContext;
 
-/// Looks up names in casts to text and in the columns of the result. The names and number of columns stay the same.
+/// Looks up names where identifiers are cast to text.
 ///
 /// # Errors
 /// None that a planned query could cause.
-pub fn show_names(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
-    let plan = name_casts(plan, context)?;
-    let schema = plan.schema().clone();
-    if !schema
-        .fields()
-        .iter()
-        .any(|field| identifier_type(field).is_some())
-    {
-        return Ok(plan);
-    }
-    let columns = schema.iter().map(|(qualifier, field)| {
-        let column = Expr::Column((qualifier, field).into());
-        match identifier_type(field) {
-            Some(system) => {
-                name_of(column, system, context).alias_qualified(qualifier.cloned(), field.name())
-            }
-            None => column,
-        }
-    });
-    LogicalPlanBuilder::from(plan)
-        .project(columns.collect::<Vec<_>>())?
-        .build()
-}
-
-/// Looks up names where identifiers are cast to text.
 pub fn name_casts(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);

@@ -23,7 +23,7 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, Subquery,
+    BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, Subquery,
 };
 use datafusion::optimizer::analyzer::Analyzer;
 
@@ -43,11 +43,12 @@ const LATERAL_ROWS: &str = "lateral rows";
 /// A subquery that cannot be typed.
 pub fn replace_subqueries(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     plan.transform_up(|node| {
-        let node = match node {
-            LogicalPlan::Join(join) if matches!(*join.right, LogicalPlan::Subquery(_)) => {
-                lateral(LogicalPlan::Join(join), context)?
-            }
-            other => other,
+        let node = match &node {
+            LogicalPlan::Join(join) => match lateral(join, context)? {
+                Some(unfolded) => return Ok(Transformed::yes(unfolded)),
+                None => node,
+            },
+            _ => node,
         };
         let names = NamePreserver::new(&node);
         let schema = merge_schema(&node.inputs());
@@ -200,6 +201,10 @@ impl Outer<'_> {
     fn bind(&mut self, inner: LogicalPlan) -> Result<LogicalPlan> {
         inner
             .transform_up(|node| {
+                // A lateral subquery that stands alone only names columns further out.
+                if let LogicalPlan::Subquery(subquery) = node {
+                    return Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery)));
+                }
                 let names = NamePreserver::new(&node);
                 let mapped = node.map_expressions(|expr| {
                     let name = names.save(&expr);
@@ -257,20 +262,26 @@ impl Outer<'_> {
     }
 }
 
+/// The lateral subquery on the right of a join, under its alias.
+fn lateral_subquery(right: &LogicalPlan) -> Option<&Subquery> {
+    match right {
+        LogicalPlan::Subquery(subquery) => Some(subquery),
+        LogicalPlan::SubqueryAlias(alias) => lateral_subquery(&alias.input),
+        _ => None,
+    }
+}
+
 /// A join with a lateral subquery: the rows of the subquery become a list beside each outer row, and are unfolded.
-fn lateral(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
-    let LogicalPlan::Join(join) = &plan else {
-        return Ok(plan);
-    };
-    let LogicalPlan::Subquery(subquery) = &*join.right else {
-        return Ok(plan);
+fn lateral(join: &Join, context: &Arc<SystemContext>) -> Result<Option<LogicalPlan>> {
+    let Some(subquery) = lateral_subquery(&join.right) else {
+        return Ok(None);
     };
     let unconditional = join.on.is_empty() && join.filter.as_ref().is_none_or(is_true);
     if !unconditional
         || !matches!(join.join_type, JoinType::Inner | JoinType::Left)
         || !is_system_only(&subquery.subquery)?
     {
-        return Ok(plan);
+        return Ok(None);
     }
     let left = (*join.left).clone();
     let rows = function(&subquery.subquery, Answer::Rows, None, left.schema(), context)?;
@@ -282,13 +293,19 @@ fn lateral(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPla
         .project(columns)?
         .unnest_column_with_options(Column::from_name(LATERAL_ROWS), options)?;
     let row = Expr::Column(Column::from_name(LATERAL_ROWS));
-    let inner = subquery.subquery.schema();
-    let fields = inner.iter().enumerate().map(|(i, (qualifier, field))| {
-        let field_value =
-            datafusion::functions::core::expr_fn::get_field(row.clone(), evaluate::field_name(i));
-        field_value.alias_qualified(qualifier.cloned(), field.name())
-    });
-    unfolded.project(kept.into_iter().chain(fields))?.build()
+    let fields = join
+        .right
+        .schema()
+        .iter()
+        .enumerate()
+        .map(|(i, (qualifier, field))| {
+            let value = datafusion::functions::core::expr_fn::get_field(row.clone(), evaluate::field_name(i));
+            value.alias_qualified(qualifier.cloned(), field.name())
+        });
+    unfolded
+        .project(kept.into_iter().chain(fields))?
+        .build()
+        .map(Some)
 }
 
 fn is_true(expr: &Expr) -> bool {

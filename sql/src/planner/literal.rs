@@ -14,10 +14,11 @@ use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
 
+mod array;
 mod datetime;
 pub mod interval;
 
@@ -64,7 +65,6 @@ fn takes_literal(data_type: &DataType) -> bool {
             | DataType::LargeUtf8
             | DataType::Utf8View
             | DataType::Null
-            | DataType::List(_)
             | DataType::LargeList(_)
             | DataType::FixedSizeList(_, _)
             | DataType::Struct(_)
@@ -341,7 +341,11 @@ fn cast_text(
         SqlType::System(system) if system.arrow() == DataType::Utf8 => {
             ScalarValue::Utf8(Some(text.to_owned()))
         }
-        SqlType::Array(_) | SqlType::Struct(_) | SqlType::System(_) => return Ok(None),
+        SqlType::Array(element) => array::cast_array(text, element, time_zone)?,
+        SqlType::System(vector @ (SystemType::Int2Vector | SystemType::OidVector)) => {
+            array::cast_vector(text, *vector, time_zone)?
+        }
+        SqlType::Struct(_) | SqlType::System(_) => return Ok(None),
     };
     // The library may ask for another unit than ours.
     if value.data_type() == *data_type {

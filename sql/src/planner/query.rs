@@ -66,6 +66,10 @@ pub fn plan(
         let plan = window::assign(plan, context.relations)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
+        let plan = match purpose {
+            Purpose::Select => context.relations.prepare_query(plan)?,
+            Purpose::View => plan,
+        };
         let plan = rules::analyze(plan, &options)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         Ok((storable(plan)?, parameters))

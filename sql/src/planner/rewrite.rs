@@ -15,6 +15,8 @@ use super::Purpose;
 mod literals;
 mod output_names;
 mod postgres;
+mod set_returning;
+mod system_columns;
 mod tables;
 mod windows;
 
@@ -99,6 +101,8 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.names.name_select(select, false);
+        set_returning::rewrite_select(select);
+        system_columns::rewrite_select(select);
         flow(tables::check_select(select))
     }
 

@@ -334,7 +334,7 @@ impl ScalarUDFImpl for SubqueryFunction {
                 .collect::<Result<Vec<_>>>()?;
             answers.push(self.answer_for(outer)?);
         }
-        if let (true, Some(answer)) = (is_constant, answers.pop()) {
+        if is_constant && let Some(answer) = answers.pop() {
             return Ok(ColumnarValue::Scalar(answer));
         }
         Ok(ColumnarValue::Array(match answers.is_empty() {

@@ -14,6 +14,10 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
     match expr {
         Expr::Function(function) => {
             strip_schema(&mut function.name);
+            if let Some(array) = array_of_subquery(function) {
+                *expr = array;
+                return Ok(());
+            }
             if let Some(clock) = clock(function, purpose) {
                 *expr = clock;
             }
@@ -38,6 +42,7 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 );
             }
         }
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),
         Expr::Collate { expr: inner, .. } => {
             let inner = std::mem::replace(inner.as_mut(), null());
             *expr = inner;
@@ -98,6 +103,38 @@ fn strip_schema(name: &mut ObjectName) {
     let schema = name.0.first().and_then(|part| part.as_ident()).map(fold);
     if name.0.len() == 2 && matches!(schema.as_deref(), Some("pg_catalog" | "public")) {
         name.0.remove(0);
+    }
+}
+
+/// `x = ANY ('{a,b}')`: the text stands for an array of what is on the left.
+fn array_literal(expr: &mut Expr) {
+    let inner = match expr {
+        Expr::Nested(inner) => inner,
+        other => other,
+    };
+    if let Expr::Value(value) = inner
+        && matches!(&value.value, sqlparser::ast::Value::SingleQuotedString(text) if text.starts_with('{'))
+    {
+        let literal = std::mem::replace(inner, null());
+        *inner = cast(
+            literal,
+            DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(
+                Box::new(DataType::Text),
+                None,
+            )),
+        );
+    }
+}
+
+/// `ARRAY(SELECT ..)` as a function of a subquery, for the implementor of `Relations` to carry out.
+fn array_of_subquery(function: &mut Function) -> Option<Expr> {
+    let is_array =
+        matches!(function.name.0.as_slice(), [part] if part.as_ident().is_some_and(|i| fold(i) == "array"));
+    match &function.args {
+        FunctionArguments::Subquery(query) if is_array => {
+            Some(call("array_of_subquery", vec![Expr::Subquery(query.clone())]))
+        }
+        _ => None,
     }
 }
 
@@ -246,6 +283,9 @@ fn registry_type(data_type: &DataType) -> Option<&'static str> {
         "regrole",
         "regoper",
         "regoperator",
+        "regconfig",
+        "regdictionary",
+        "regcollation",
     ]
     .into_iter()
     .find(|known| *known == name)
