@@ -27,6 +27,7 @@ mod subquery;
 mod types;
 mod value;
 
+pub use attribute::default_text;
 pub use constraint::{primary_key, primary_key_columns, primary_key_name, table_of_constraint};
 pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
@@ -98,3 +99,6 @@ fn fill_pg_catalog(name: &str) -> Option<Fill> {
 
 #[cfg(test)]
 pub mod tests;
+
+#[cfg(test)]
+mod client_queries;

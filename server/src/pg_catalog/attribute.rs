@@ -1,6 +1,6 @@
 //! `pg_attribute` and `pg_attrdef`: the columns of every relation and their defaults.
 
-use millpond_catalog::{Column, SqlType, SystemType};
+use millpond_catalog::{Column, ObjectKind, SqlType, SystemType};
 
 use super::constraint::primary_key;
 use super::rows::Rows;
@@ -13,7 +13,10 @@ pub fn pg_attribute(context: &SystemContext, rows: &mut Rows) {
         }
     }
     for object in context.catalog.objects() {
+        // No column of a materialized view is NOT NULL, whatever is known of its query.
+        let is_view = matches!(object.kind, ObjectKind::View(_));
         for (position, column) in object.columns.iter().enumerate() {
+            let column = &Column { nullable: is_view || column.nullable, ..column.clone() };
             add(
                 rows,
                 oid::relation(object.id),
@@ -79,11 +82,20 @@ pub fn pg_attrdef(context: &SystemContext, rows: &mut Rows) {
                     ("oid", oid::default_of(object.id, position).into()),
                     ("adrelid", oid::relation(object.id).into()),
                     ("adnum", (position + 1).into()),
-                    ("adbin", default.into()),
+                    ("adbin", default_text(column, default).into()),
                 ]);
             }
         }
     }
+}
+
+/// A default as Postgres shows it: a quoted literal is followed by its type.
+pub fn default_text(column: &Column, default: &str) -> String {
+    let inner = default.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    // Within a literal quotes are doubled; anything else is an expression that only begins and ends with one.
+    let is_literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
+    let base = SqlType::from_oid(column.sql_type.oid()).unwrap_or_else(|| column.sql_type.clone());
+    if is_literal { format!("{default}::{base}") } else { default.to_owned() }
 }
 
 /// Whether Postgres passes values of the type by value.

@@ -67,7 +67,7 @@ pub fn plan(
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = match purpose {
-            Purpose::Select => context.relations.prepare_query(plan)?,
+            Purpose::Select | Purpose::Insert => context.relations.prepare_query(plan)?,
             Purpose::View => plan,
         };
         let plan = rules::analyze(plan, &options)?;

@@ -1,7 +1,8 @@
 //! Postgres' spellings of expressions: qualified functions and operators, casts to `reg*`, clocks.
 
 use sqlparser::ast::{
-    Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    AccessExpr, Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TimezoneInfo,
     Value,
 };
@@ -40,6 +41,15 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                         precision: None,
                     },
                 );
+            }
+        }
+        // `(f(x)).n`: behind anything but a name, the library takes the name of a field as text.
+        Expr::CompoundFieldAccess { root, access_chain } if !matches!(**root, Expr::Identifier(_)) => {
+            for access in access_chain {
+                if let AccessExpr::Dot(Expr::Identifier(field)) = access {
+                    let field = sqlparser::ast::Value::SingleQuotedString(fold(field));
+                    *access = AccessExpr::Dot(Expr::Value(field.into()));
+                }
             }
         }
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),

@@ -5,7 +5,7 @@
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableFactor, Value,
+    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Value,
 };
 
 use crate::planner::names::fold;
@@ -138,8 +138,16 @@ fn rewrite_factor(factor: &mut TableFactor, may_be_lateral: bool) {
         }
         _ => return,
     };
-    let Some(arguments) = arguments else { return };
-    let lateral = may_be_lateral && arguments.iter().any(names_columns);
+    let Some(arguments) = arguments else {
+        return;
+    };
+    let names_columns = arguments.iter().any(names_columns);
+    if name == "generate_series" && !names_columns && !ordinality {
+        // A series of constants can be long: it is a relation of its own that is never held as an array.
+        keep_series(factor, alias);
+        return;
+    }
+    let lateral = may_be_lateral && names_columns;
     // Every array of `unnest` is a column; the other functions make one.
     let arrays = if name == "unnest" {
         arguments
@@ -179,6 +187,18 @@ fn rewrite_factor(factor: &mut TableFactor, may_be_lateral: bool) {
         }),
         sample: None,
     };
+}
+
+/// Puts back the alias of a series, which names its column too.
+fn keep_series(factor: &mut TableFactor, mut series: Option<TableAlias>) {
+    if let Some(series) = &mut series
+        && series.columns.is_empty()
+    {
+        series.columns = vec![TableAliasColumnDef { name: series.name.clone(), data_type: None }];
+    }
+    if let TableFactor::Table { alias, .. } | TableFactor::Function { alias, .. } = factor {
+        *alias = series;
+    }
 }
 
 /// The given names first, then what Postgres calls the columns: as the relation is called, if there is one.
