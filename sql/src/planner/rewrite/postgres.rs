@@ -52,7 +52,6 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 }
             }
         }
-        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => array_literal(right),
         Expr::Collate { expr: inner, .. } => {
             let inner = std::mem::replace(inner.as_mut(), null());
             *expr = inner;
@@ -113,26 +112,6 @@ fn strip_schema(name: &mut ObjectName) {
     let schema = name.0.first().and_then(|part| part.as_ident()).map(fold);
     if name.0.len() == 2 && matches!(schema.as_deref(), Some("pg_catalog" | "public")) {
         name.0.remove(0);
-    }
-}
-
-/// `x = ANY ('{a,b}')`: the text stands for an array of what is on the left.
-fn array_literal(expr: &mut Expr) {
-    let inner = match expr {
-        Expr::Nested(inner) => inner,
-        other => other,
-    };
-    if let Expr::Value(value) = inner
-        && matches!(&value.value, sqlparser::ast::Value::SingleQuotedString(text) if text.starts_with('{'))
-    {
-        let literal = std::mem::replace(inner, null());
-        *inner = cast(
-            literal,
-            DataType::Array(sqlparser::ast::ArrayElemTypeDef::SquareBracket(
-                Box::new(DataType::Text),
-                None,
-            )),
-        );
     }
 }
 
