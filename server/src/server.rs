@@ -78,6 +78,10 @@ pub fn io_runtime() -> std::io::Result<Runtime> {
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
     let (postgres_listener, postgres) = bind(&config.listen, config).await?;
     let (http_listener, http) = bind(&config.http, config).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let (booting, engine_clock) = (config.clone(), clock.clone());
+    let (engine, coordinator) = tokio::task::spawn_blocking(move || boot(&booting, engine_clock)).await??;
+    // Nothing after this fails: a runtime must not be dropped in an async context.
     let query_runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.workers())
         .enable_all()
@@ -85,9 +89,6 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
         .thread_stack_size(STACK_BYTES)
         .build()
         .context("the threads for queries cannot start")?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let (booting, engine_clock) = (config.clone(), clock.clone());
-    let (engine, coordinator) = tokio::task::spawn_blocking(move || boot(&booting, engine_clock)).await??;
     let sessions = Arc::<Sessions>::default();
     let system = ServerState {
         sessions: sessions.clone(),
