@@ -58,7 +58,7 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("regconfigout", "oid", "text", |c, a| name(c, a, &UNNAMED)),
     strict("regdictionaryout", "oid", "text", |c, a| name(c, a, &UNNAMED)),
     strict("regcollationout", "oid", "text", |c, a| name(c, a, &UNNAMED)),
-    strict("format_type", "oid", "text", |c, a| format_type_of(c, a)),
+    strict("format_type", "oid", "text", format_type_of),
     super::definition::nullable("format_type", "oid, int4", "text", format_type_of),
 ];
 

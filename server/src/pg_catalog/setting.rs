@@ -5,9 +5,12 @@ use millpond_sql::{Setting, SettingType};
 use super::SystemContext;
 use super::rows::{Rows, Value};
 
+/// Type, unit, least and greatest value, words.
+type Description = (&'static str, Option<&'static str>, Option<i64>, Option<i64>, Option<Vec<&'static str>>);
+
 /// Names of the type, unit, bounds and words of a setting, as `pg_settings` has them.
 fn describe(setting: &Setting) -> [(&'static str, Value); 5] {
-    let (kind, unit, min, max, words): (_, Option<&str>, Option<i64>, Option<i64>, Option<Vec<&str>>) =
+    let (kind, unit, min, max, words): Description =
         match setting.setting_type {
             SettingType::Bool => ("bool", None, None, None, None),
             SettingType::Integer { min, max } => ("integer", None, Some(min), Some(max), None),
