@@ -87,7 +87,7 @@ impl Harness {
 
     fn build(&mut self, workers: usize) {
         let instance = |node: &crate::dataflow::Node| match &node.kind {
-            NodeKind::Input(_) => None,
+            NodeKind::Input(_) | NodeKind::Empty => None,
             NodeKind::Operator(spec) => Some(spec.build(&node.name).unwrap()),
         };
         self.workers = (0..workers)
