@@ -166,6 +166,7 @@ impl Harness {
             let mut out = vec![Vec::new(); workers];
             match &node.kind {
                 NodeKind::Input(input) => self.read(*input, changes, &mut out, random),
+                NodeKind::Empty => {}
                 NodeKind::Operator(_) => {
                     let mut outs: Vec<Output> = (0..workers).map(|_| Output::default()).collect();
                     for (port, edge) in node.edges.iter().enumerate() {
