@@ -22,7 +22,7 @@ test:
 
 bench:
 	@scripts/tools compiler
-	$(CARGO) bench --locked -p millpond-bench
+	$(CARGO) run --release --locked -p millpond-bench
 
 fmt:
 	$(CARGO) fmt --all

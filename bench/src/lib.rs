@@ -1,1 +1,63 @@
-//! placeholder
+//! Speed. `cargo run --release -p millpond-bench -- <suite>`; without a suite, all of them (`make bench`).
+//!
+//! Absolute figures drift between machines, so every figure stands beside that of DataFusion's one-off execution of the
+//! same SELECT over the same data, taken in turns in the same process run.
+
+mod batch_query;
+mod catch_up;
+mod decode;
+mod files;
+mod latency;
+mod memory_source;
+mod nexmark;
+mod queries;
+mod stopwatch;
+mod streaming_query;
+mod throughput;
+
+use anyhow::{Result, bail};
+
+/// Name, what it measures, and the code.
+type Suite = (&'static str, &'static str, fn() -> Result<()>);
+
+const SUITES: &[Suite] = &[
+    (
+        "decode",
+        "JSON lines into columns on one thread, without the engine",
+        decode::run,
+    ),
+    ("memory", "views over bids in memory", throughput::from_memory),
+    ("json", "views over bids in JSON files", throughput::from_json),
+    (
+        "catch_up",
+        "peak memory of a view that catches up with 20 million bids",
+        catch_up::run,
+    ),
+    (
+        "latency",
+        "from INSERT's reply to the visible result, over the wire",
+        latency::run,
+    ),
+];
+
+/// Runs the suites named in `names`, or all of them.
+pub fn run(names: Vec<String>) -> Result<()> {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !SUITES.iter().any(|(suite, ..)| suite == name))
+    {
+        let suites: Vec<_> = SUITES
+            .iter()
+            .map(|(name, what, _)| format!("  {name:10} {what}"))
+            .collect();
+        bail!("unknown suite \"{unknown}\". Suites:\n{}", suites.join("\n"));
+    }
+    for (name, what, run) in SUITES {
+        if names.is_empty() || names.iter().any(|wanted| wanted == name) {
+            println!("### {name}: {what}\n");
+            run()?;
+            println!();
+        }
+    }
+    Ok(())
+}

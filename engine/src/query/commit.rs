@@ -93,16 +93,6 @@ impl Query {
     pub(super) fn publish(&mut self, record: &BatchRecord, output: &EpochOutput, times: (i64, i64)) {
         let (now_us, scheduled_us) = times;
         let parts = &self.parts;
-        self.shared.timeline.publish(
-            parts.object,
-            Published {
-                cut: record.cut,
-                reached: record.reached,
-                changed: !output.changes.is_empty(),
-                due: is_due(parts, &self.committed),
-                consumed: consumed(&parts.inputs, &self.committed.positions),
-            },
-        );
         if record.reached && self.state == QueryState::Starting {
             self.state = QueryState::Running;
             self.board.set_state(QueryState::Running, "Running");
@@ -135,6 +125,17 @@ impl Query {
         let standing = standing(parts, &self.committed);
         self.board
             .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
+        // Last, so that whoever waited for the epoch also finds its counters and its report.
+        self.shared.timeline.publish(
+            parts.object,
+            Published {
+                cut: record.cut,
+                reached: record.reached,
+                changed: !output.changes.is_empty(),
+                due: is_due(parts, &self.committed),
+                consumed: consumed(&parts.inputs, &self.committed.positions),
+            },
+        );
         self.shared.maintenance.nudge();
     }
 }

@@ -31,8 +31,7 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
             | OperatorSpec::Unnest(_)
             | OperatorSpec::Union(_),
         )
-        | NodeKind::Input(_)
-        | NodeKind::Empty => false,
+        | NodeKind::Input(_) => false,
     };
     dataflow
         .nodes

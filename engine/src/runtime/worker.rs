@@ -45,8 +45,6 @@ struct Local {
     instance: Arc<Instance>,
     collector: Rc<RefCell<Collector>>,
     inputs: Vec<LocalInput>,
-    /// Of nodes that are always empty: they carry no rows, only the epochs.
-    empty: Vec<Handle>,
     run: Option<Arc<EpochRun>>,
 }
 
@@ -99,7 +97,7 @@ impl Local {
         let collector = Rc::new(RefCell::new(Collector::new(Arc::clone(&instance))));
         let (operators, outcome) = build_operators(&instance, worker.index(), worker.peers());
         let index = worker.next_dataflow_index();
-        let (handles, empty) = build_dataflow(worker, &instance, operators, &collector, clock);
+        let handles = build_dataflow(worker, &instance, operators, &collector, clock);
         let report = match outcome {
             Ok(()) => Report::Installed,
             Err(error) => Report::Failed(error),
@@ -118,17 +116,12 @@ impl Local {
             instance,
             collector,
             inputs,
-            empty,
             run: None,
         }
     }
 
     fn start(&mut self) {
-        let run = self.collector.borrow_mut().run();
-        for handle in &mut self.empty {
-            handle.advance_to(run.context.epoch.0 + 1);
-        }
-        self.run = Some(run);
+        self.run = Some(self.collector.borrow_mut().run());
         for input in &mut self.inputs {
             input.reader = InputReader::default();
             input.finished = false;
@@ -245,19 +238,17 @@ fn restore(
     operator.restored(&context)
 }
 
-/// The handles of the inputs, and those of the nodes that are always empty.
 fn build_dataflow(
     worker: &mut Worker,
     instance: &Arc<Instance>,
     operators: Vec<Option<Box<dyn Operator>>>,
     collector: &Rc<RefCell<Collector>>,
     clock: &Arc<dyn Clock>,
-) -> (Vec<Handle>, Vec<Handle>) {
+) -> Vec<Handle> {
     let start = instance.start.0;
     let (index, workers) = (worker.index(), worker.peers());
     worker.dataflow::<u64, _, _>(|scope| {
         let mut handles: Vec<Handle> = Vec::new();
-        let mut empty: Vec<Handle> = Vec::new();
         let mut inputs: Vec<Changes<'_>> = Vec::new();
         for _ in &instance.plan.inputs {
             let (mut handle, stream) = scope.new_input::<Batches>();
@@ -269,12 +260,6 @@ fn build_dataflow(
         for (number, (plan, operator)) in instance.plan.nodes.iter().zip(operators).enumerate() {
             let stream = match (&plan.kind, operator) {
                 (PlanKind::Input(input), _) => inputs[*input].clone(),
-                (PlanKind::Empty, _) => {
-                    let (mut handle, stream) = scope.new_input::<Batches>();
-                    handle.advance_to(start);
-                    empty.push(handle);
-                    stream
-                }
                 (PlanKind::Operator(_), operator) => {
                     let edges = plan
                         .edges
@@ -297,7 +282,7 @@ fn build_dataflow(
         }
         let result = streams.pop().expect("a dataflow has at least one node");
         install_result(scope, result, Rc::clone(collector), start);
-        (handles, empty)
+        handles
     })
 }
 

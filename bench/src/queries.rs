@@ -1,0 +1,56 @@
+//! The queries, as a view and as the equivalent batch query of DataFusion, which has no windows of ours.
+
+/// A query of the benchmark.
+pub struct Query {
+    pub name: &'static str,
+    /// Options of the view, with their comma or empty.
+    pub options: &'static str,
+    pub view: &'static str,
+    pub batch: &'static str,
+}
+
+pub const QUERIES: &[Query] = &[
+    Query {
+        name: "P0",
+        options: "",
+        view: "SELECT * FROM bid",
+        batch: "SELECT * FROM bid",
+    },
+    Query {
+        name: "P1",
+        options: "",
+        view: "SELECT auction, price FROM bid WHERE auction % 123 = 0",
+        batch: "SELECT auction, price FROM bid WHERE auction % 123 = 0",
+    },
+    Query {
+        name: "T1",
+        options: "WITH (output_mode = 'append')",
+        view: "SELECT window_start, auction, count(*) AS n, sum(price) AS total, avg(price) AS mean \
+               FROM tumble(bid, datetime, INTERVAL '10 seconds') GROUP BY window_start, auction",
+        batch: "SELECT date_bin(INTERVAL '10 seconds', datetime) AS w, auction, count(*), sum(price), avg(price) \
+                FROM bid GROUP BY 1, auction",
+    },
+    Query {
+        name: "T2",
+        options: "WITH (output_mode = 'append')",
+        view: "SELECT window_start, auction, count(*) AS n \
+               FROM hop(bid, datetime, INTERVAL '10 seconds', INTERVAL '60 seconds') GROUP BY window_start, auction",
+        batch: "SELECT date_bin(INTERVAL '10 seconds', datetime) - slide AS w, auction, count(*) FROM bid, \
+                (VALUES (INTERVAL '0 seconds'), (INTERVAL '10 seconds'), (INTERVAL '20 seconds'), \
+                 (INTERVAL '30 seconds'), (INTERVAL '40 seconds'), (INTERVAL '50 seconds')) AS o(slide) \
+                GROUP BY 1, auction",
+    },
+    Query {
+        name: "A1",
+        options: "",
+        view: "SELECT bidder, count(*) AS n, sum(price) AS total FROM bid GROUP BY bidder",
+        batch: "SELECT bidder, count(*), sum(price) FROM bid GROUP BY bidder",
+    },
+];
+
+pub fn find(name: &str) -> &'static Query {
+    QUERIES
+        .iter()
+        .find(|query| query.name == name)
+        .expect("a query of the list")
+}
