@@ -61,6 +61,8 @@ pub struct Node {
 pub enum NodeKind {
     /// Index into [`Dataflow::inputs`].
     Input(usize),
+    /// No rows, ever: what is left of a part of the query that a condition rules out.
+    Empty,
     Operator(OperatorSpec),
 }
 
@@ -112,6 +114,7 @@ impl Dataflow {
         for node in &self.nodes {
             let own = match &node.kind {
                 NodeKind::Input(input) => self.inputs[*input].event_time.as_ref().map(|_| inputs[*input]),
+                NodeKind::Empty => None,
                 NodeKind::Operator(_) => node
                     .edges
                     .iter()
@@ -139,6 +142,7 @@ impl Dataflow {
         write!(f, "{indent}{}: ", node.name)?;
         match &node.kind {
             NodeKind::Input(input) => writeln!(f, "{}", self.inputs[*input])?,
+            NodeKind::Empty => writeln!(f, "Empty")?,
             NodeKind::Operator(spec) => writeln!(f, "{spec}")?,
         }
         writeln!(f, "{indent}  columns: {}", Columns(&node.schema))?;

@@ -7,6 +7,7 @@
 mod aggregate;
 mod aggregate_call;
 mod aggregate_columns;
+mod empty;
 mod optimize;
 mod relation;
 mod step;
@@ -72,6 +73,9 @@ struct Lowering<'a> {
 
 impl Lowering<'_> {
     fn lower(&mut self, plan: &LogicalPlan) -> Result<Stream> {
+        if empty::has_no_rows(plan) {
+            return Ok(self.empty(plan.schema()));
+        }
         match plan {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::Projection(projection) => {
@@ -111,6 +115,7 @@ impl Lowering<'_> {
     ) -> NodeId {
         let stem = match &kind {
             NodeKind::Input(_) => "input",
+            NodeKind::Empty => "empty",
             NodeKind::Operator(spec) => match spec {
                 OperatorSpec::Map(_) => "map",
                 OperatorSpec::WindowAssign(_) => "window",

@@ -263,6 +263,7 @@ impl Query {
         let mut fired_us = now_us;
         if self.open.is_none() {
             if let Err(next_us) = self.timer.fire(now_us) {
+                self.recovered();
                 self.board.idle("Waiting for next trigger");
                 return Ok(Next::At(next_us));
             }
@@ -297,8 +298,17 @@ impl Query {
         }
     }
 
+    /// A query that stands at a readable result with nothing begun has started, whether or not it ever gets new input.
+    fn recovered(&mut self) {
+        if self.state == QueryState::Starting && self.committed.context.is_some() && self.committed.reached {
+            self.state = QueryState::Running;
+            self.board.set_state(QueryState::Running, "Running");
+        }
+    }
+
     /// Nothing to do for now.
     fn idle(&mut self, now_us: i64) -> Next {
+        self.recovered();
         if let Some(next_us) = self.timer.rest(now_us) {
             self.board.idle("Waiting for next trigger");
             return Next::At(next_us);

@@ -63,31 +63,20 @@ fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
         cut: plan.cut,
         ..ReadView::default()
     };
+    // Asking a source where it ends may take I/O, so it is done before commits are held up.
+    for id in ids {
+        if let Some(Entry::Source(source)) = shared.entry(*id) {
+            let read = read_source(shared, *id, source, plan.cut)?;
+            view.sources.insert(*id, read);
+        }
+    }
     // Without a cut, the newest commits are read, all as of one moment.
     let _one_moment = plan.cut.is_none().then(|| shared.storage.freeze());
     for id in ids {
         let apart = plan.apart.iter().find(|(apart, _, _)| apart == id);
         let snapshot = match shared.entry(*id) {
             None => return Err(Error::Bug(format!("object {id} is not known to the engine"))),
-            Some(Entry::Source(source)) => {
-                let to = match plan.cut.filter(|_| shared.timeline.is_read(*id)) {
-                    Some(cut) => shared.timeline.position(*id, cut),
-                    None => None,
-                };
-                let to = match to {
-                    Some(to) => to,
-                    None => source.latest(shared.clock.now_us())?,
-                };
-                view.sources.insert(
-                    *id,
-                    SourceRead {
-                        from: source.start(),
-                        to,
-                        source,
-                    },
-                );
-                continue;
-            }
+            Some(Entry::Source(_)) => continue,
             Some(Entry::Table(table)) => match plan.cut {
                 Some(cut) => table.relation.snapshot_at(cut),
                 None => Some(table.relation.snapshot()),
@@ -117,4 +106,23 @@ fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
         };
     }
     Ok(Some(view))
+}
+
+/// A source up to where it stands at the cut, or up to its end where no view reads it.
+fn read_source(
+    shared: &Shared,
+    id: ObjectId,
+    source: Arc<dyn Source>,
+    cut: Option<Cut>,
+) -> Result<SourceRead> {
+    let at_cut = cut.filter(|_| shared.timeline.is_read(id));
+    let to = match at_cut.and_then(|cut| shared.timeline.position(id, cut)) {
+        Some(to) => to,
+        None => source.latest(shared.clock.now_us())?,
+    };
+    Ok(SourceRead {
+        from: source.start(),
+        to,
+        source,
+    })
 }

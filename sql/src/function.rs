@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
+mod nullable;
 mod processing_time;
 mod timestamp_difference;
 mod window;
 
+pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;
 pub use timestamp_difference::TimestampDifference;
 pub use window::Window;

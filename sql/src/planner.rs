@@ -33,6 +33,7 @@ mod rules;
 mod select;
 mod set;
 mod show;
+mod subquery;
 mod translate;
 mod types;
 mod window;
@@ -99,8 +100,8 @@ fn plan_statement(
     }
 }
 
-/// Plans the canonical text of an object again, at start-up: the object, and the query where it is a view. The catalog of
-/// the context holds what the object reads, and not the object itself.
+/// Plans the canonical text of an object again: the object, and the query where it is a view. The catalog of the context
+/// holds what the object reads; a view may be there itself, to be looked at.
 ///
 /// # Errors
 /// As [`plan`]; a text that this version cannot plan any more.
@@ -120,7 +121,13 @@ pub fn plan_object(
     let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
         return Err(broken("is not one statement"));
     };
-    match plan(&statement, context)?.kind {
+    let planned = match &statement.statement {
+        Statement::CreateView(create) if context.catalog.get(id).is_some() => {
+            create_streaming_view::plan_anew(create, &statement.text, context)?
+        }
+        _ => plan(&statement, context)?,
+    };
+    match planned.kind {
         PlanKind::CreateRelation(create) => Ok((create.object.with_id(id), None)),
         PlanKind::CreateView(create) => Ok((create.object.with_id(id), Some(create.query))),
         _ => Err(broken("creates nothing")),

@@ -9,7 +9,7 @@ use crate::dataflow::{EventTime, Input, NodeKind, Properties};
 use crate::error::Result;
 use crate::logical::RelationSource;
 use crate::lower::stream::{Origin, Stream, Time, local};
-use crate::lower::{Lowering, unsupported};
+use crate::lower::{Lowering, empty, unsupported};
 use crate::operator::spec::{OperatorSpec, UnnestSpec};
 
 impl Lowering<'_> {
@@ -78,7 +78,8 @@ impl Lowering<'_> {
         let mut edges = Vec::with_capacity(union.inputs.len());
         let mut times: Option<Vec<Option<Time>>> = None;
         let mut append_only = true;
-        for input in &union.inputs {
+        // A branch without rows says nothing about the others' times.
+        for input in union.inputs.iter().filter(|input| !empty::has_no_rows(input)) {
             let stream = self.lower(input)?;
             let stream = self.as_node(stream)?;
             edges.push(local(stream.node));

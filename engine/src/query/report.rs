@@ -47,13 +47,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn progress(facts: &Facts<'_>) -> Progress {
     let rows: u64 = facts.output.inputs.iter().map(|input| input.rows).sum();
     let details = details(facts);
-    let state_operators = facts
-        .output
-        .operators
-        .iter()
-        .filter(|(name, _)| is_stateful(facts.dataflow, name))
-        .map(|(name, report)| state_operator(name, report))
-        .collect();
+    let state_operators = state_operators(facts.dataflow, &facts.output.operators);
     Progress {
         id: facts.record.query_id.clone(),
         run_id: facts.record.run_id.clone(),
@@ -82,11 +76,37 @@ pub(crate) fn progress(facts: &Facts<'_>) -> Progress {
     }
 }
 
-fn is_stateful(dataflow: &Dataflow, name: &str) -> bool {
-    dataflow
-        .nodes
-        .iter()
-        .any(|node| node.name == name && node.properties.state_bound.is_some())
+/// Each operator with state. Rows that are dropped on the way to it, by a phase before the exchange or where windows are
+/// assigned, are dropped for the sake of its state and count as its own.
+fn state_operators(dataflow: &Dataflow, reports: &[(String, OperatorReport)]) -> Vec<StateOperatorProgress> {
+    let report_of = |node: usize| {
+        let name = &dataflow.nodes[node].name;
+        reports
+            .iter()
+            .find(|(of, _)| of == name)
+            .map(|(_, report)| report)
+    };
+    let is_stateful = |node: usize| dataflow.nodes[node].properties.state_bound.is_some();
+    let mut operators = Vec::new();
+    for node in (0..dataflow.nodes.len()).filter(|node| is_stateful(*node)) {
+        let Some(mut report) = report_of(node).cloned() else {
+            continue;
+        };
+        let below = |node: usize| dataflow.nodes[node].edges.iter().map(|edge| edge.from.0);
+        let mut waiting: Vec<usize> = below(node).collect();
+        while let Some(stateless) = waiting.pop() {
+            if is_stateful(stateless) {
+                continue;
+            }
+            if let Some(OperatorReport { metrics, .. }) = report_of(stateless) {
+                report.metrics.rows_dropped_by_watermark += metrics.rows_dropped_by_watermark;
+                report.metrics.null_event_time += metrics.null_event_time;
+            }
+            waiting.extend(below(stateless));
+        }
+        operators.push(state_operator(&dataflow.nodes[node].name, &report));
+    }
+    operators
 }
 
 fn rate(rows: u64, micros: Option<u64>) -> f64 {

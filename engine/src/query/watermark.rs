@@ -31,7 +31,8 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
             | OperatorSpec::Unnest(_)
             | OperatorSpec::Union(_),
         )
-        | NodeKind::Input(_) => false,
+        | NodeKind::Input(_)
+        | NodeKind::Empty => false,
     };
     dataflow
         .nodes

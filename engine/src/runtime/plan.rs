@@ -28,6 +28,8 @@ pub(crate) struct PlanNode {
 pub(crate) enum PlanKind {
     /// Index into [`Plan::inputs`].
     Input(usize),
+    /// Ends every epoch without a row.
+    Empty,
     /// Makes a fresh instance for one worker.
     Operator(Build),
 }
@@ -46,6 +48,7 @@ impl Plan {
         for node in &dataflow.nodes {
             let kind = match &node.kind {
                 NodeKind::Input(input) => PlanKind::Input(*input),
+                NodeKind::Empty => PlanKind::Empty,
                 NodeKind::Operator(_) if node.edges.is_empty() => {
                     return Err(Error::Bug(format!("operator {} has no input", node.name)));
                 }

@@ -45,6 +45,8 @@ struct Local {
     instance: Arc<Instance>,
     collector: Rc<RefCell<Collector>>,
     inputs: Vec<LocalInput>,
+    /// Of nodes that are always empty: they carry no rows, only the epochs.
+    empty: Vec<Handle>,
     run: Option<Arc<EpochRun>>,
 }
 
@@ -97,7 +99,7 @@ impl Local {
         let collector = Rc::new(RefCell::new(Collector::new(Arc::clone(&instance))));
         let (operators, outcome) = build_operators(&instance, worker.index(), worker.peers());
         let index = worker.next_dataflow_index();
-        let handles = build_dataflow(worker, &instance, operators, &collector, clock);
+        let (handles, empty) = build_dataflow(worker, &instance, operators, &collector, clock);
         let report = match outcome {
             Ok(()) => Report::Installed,
             Err(error) => Report::Failed(error),
@@ -116,12 +118,17 @@ impl Local {
             instance,
             collector,
             inputs,
+            empty,
             run: None,
         }
     }
 
     fn start(&mut self) {
-        self.run = Some(self.collector.borrow_mut().run());
+        let run = self.collector.borrow_mut().run();
+        for handle in &mut self.empty {
+            handle.advance_to(run.context.epoch.0 + 1);
+        }
+        self.run = Some(run);
         for input in &mut self.inputs {
             input.reader = InputReader::default();
             input.finished = false;
@@ -238,17 +245,19 @@ fn restore(
     operator.restored(&context)
 }
 
+/// The handles of the inputs, and those of the nodes that are always empty.
 fn build_dataflow(
     worker: &mut Worker,
     instance: &Arc<Instance>,
     operators: Vec<Option<Box<dyn Operator>>>,
     collector: &Rc<RefCell<Collector>>,
     clock: &Arc<dyn Clock>,
-) -> Vec<Handle> {
+) -> (Vec<Handle>, Vec<Handle>) {
     let start = instance.start.0;
     let (index, workers) = (worker.index(), worker.peers());
     worker.dataflow::<u64, _, _>(|scope| {
         let mut handles: Vec<Handle> = Vec::new();
+        let mut empty: Vec<Handle> = Vec::new();
         let mut inputs: Vec<Changes<'_>> = Vec::new();
         for _ in &instance.plan.inputs {
             let (mut handle, stream) = scope.new_input::<Batches>();
@@ -260,6 +269,12 @@ fn build_dataflow(
         for (number, (plan, operator)) in instance.plan.nodes.iter().zip(operators).enumerate() {
             let stream = match (&plan.kind, operator) {
                 (PlanKind::Input(input), _) => inputs[*input].clone(),
+                (PlanKind::Empty, _) => {
+                    let (mut handle, stream) = scope.new_input::<Batches>();
+                    handle.advance_to(start);
+                    empty.push(handle);
+                    stream
+                }
                 (PlanKind::Operator(_), operator) => {
                     let edges = plan
                         .edges
@@ -282,7 +297,7 @@ fn build_dataflow(
         }
         let result = streams.pop().expect("a dataflow has at least one node");
         install_result(scope, result, Rc::clone(collector), start);
-        handles
+        (handles, empty)
     })
 }
 

@@ -3,7 +3,7 @@
 use millpond_catalog::{Column, ObjectKind, SqlType, SystemType};
 
 use super::yes_or_no;
-use crate::pg_catalog::{default_text, Rows, SystemContext, Value, all_system_tables, type_short_name};
+use crate::pg_catalog::{Rows, SystemContext, Value, all_system_tables, default_text, type_short_name};
 
 /// A relation with its columns: schema, name, columns, whether it can be changed.
 fn relations(context: &SystemContext) -> Vec<(&str, &str, &[Column], bool)> {
@@ -33,7 +33,11 @@ pub fn columns(context: &SystemContext, rows: &mut Rows) {
                 ("ordinal_position", (position + 1).into()),
                 (
                     "column_default",
-                    column.default.as_ref().map(|default| default_text(column, default)).into(),
+                    column
+                        .default
+                        .as_ref()
+                        .map(|default| default_text(column, default))
+                        .into(),
                 ),
                 ("is_nullable", yes_or_no(column.nullable).into()),
                 ("data_type", data_type(&column.sql_type).into()),

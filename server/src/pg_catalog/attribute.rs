@@ -16,7 +16,10 @@ pub fn pg_attribute(context: &SystemContext, rows: &mut Rows) {
         // No column of a materialized view is NOT NULL, whatever is known of its query.
         let is_view = matches!(object.kind, ObjectKind::View(_));
         for (position, column) in object.columns.iter().enumerate() {
-            let column = &Column { nullable: is_view || column.nullable, ..column.clone() };
+            let column = &Column {
+                nullable: is_view || column.nullable,
+                ..column.clone()
+            };
             add(
                 rows,
                 oid::relation(object.id),
@@ -91,11 +94,17 @@ pub fn pg_attrdef(context: &SystemContext, rows: &mut Rows) {
 
 /// A default as Postgres shows it: a quoted literal is followed by its type.
 pub fn default_text(column: &Column, default: &str) -> String {
-    let inner = default.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let inner = default
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
     // Within a literal quotes are doubled; anything else is an expression that only begins and ends with one.
     let is_literal = inner.is_some_and(|inner| !inner.replace("''", "").contains('\''));
     let base = SqlType::from_oid(column.sql_type.oid()).unwrap_or_else(|| column.sql_type.clone());
-    if is_literal { format!("{default}::{base}") } else { default.to_owned() }
+    if is_literal {
+        format!("{default}::{base}")
+    } else {
+        default.to_owned()
+    }
 }
 
 /// Whether Postgres passes values of the type by value.

@@ -37,7 +37,14 @@ impl Relations for SystemRelations {
         name_casts(replace_subqueries(plan, &self.0)?, &self.0)
     }
 
-    fn window_assign(&self, input: LogicalPlan, _: Column, _: i64, _: i64, _: i64) -> DataFusionResult<LogicalPlan> {
+    fn window_assign(
+        &self,
+        input: LogicalPlan,
+        _: Column,
+        _: i64,
+        _: i64,
+        _: i64,
+    ) -> DataFusionResult<LogicalPlan> {
         Ok(input)
     }
 
@@ -54,16 +61,30 @@ impl Relations for SystemRelations {
 async fn answer(query: &str, context: &Arc<SystemContext>) -> Result<String, String> {
     let relations = SystemRelations(context.clone());
     let settings = context.settings();
-    let planning =
-        PlanContext { catalog: &context.catalog, settings: &settings, relations: &relations, parameter_types: &[] };
+    let planning = PlanContext {
+        catalog: &context.catalog,
+        settings: &settings,
+        relations: &relations,
+        parameter_types: &[],
+    };
     let parsed = millpond_sql::parse(query).map_err(|e| e.to_string())?;
-    let [statement] = &parsed[..] else { return Err("not one statement".to_owned()) };
+    let [statement] = &parsed[..] else {
+        return Err("not one statement".to_owned());
+    };
     let plan = millpond_sql::plan(statement, &planning).map_err(|e| e.to_string())?;
-    let PlanKind::Select(select) = plan.kind else { return Err("not a query".to_owned()) };
+    let PlanKind::Select(select) = plan.kind else {
+        return Err("not a query".to_owned());
+    };
     let optimized = millpond_sql::optimize(select.query).map_err(|e| e.to_string())?;
     let session = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
-    let physical = session.state().create_physical_plan(&optimized).await.map_err(|e| e.to_string())?;
-    let batches = datafusion::physical_plan::collect(physical, session.task_ctx()).await.map_err(|e| e.to_string())?;
+    let physical = session
+        .state()
+        .create_physical_plan(&optimized)
+        .await
+        .map_err(|e| e.to_string())?;
+    let batches = datafusion::physical_plan::collect(physical, session.task_ctx())
+        .await
+        .map_err(|e| e.to_string())?;
     let mut text = String::new();
     for batch in &batches {
         for row in 0..batch.num_rows() {
@@ -81,7 +102,11 @@ fn row_text(batch: &RecordBatch, row: usize) -> String {
         Value::Int(n) => n.to_string(),
         other => format!("{other:?}"),
     };
-    let cells: Vec<_> = batch.columns().iter().map(|array| cell(Value::read(array, row))).collect();
+    let cells: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|array| cell(Value::read(array, row)))
+        .collect();
     cells.join("|")
 }
 
@@ -92,8 +117,12 @@ async fn check(file: &str, stored: &str) {
     let context = context();
     let mut written = String::new();
     for block in stored.split("\n\n").filter(|block| !block.trim().is_empty()) {
-        let (query, _) = block.split_once("\n----").expect("a query is followed by its answer");
-        let answer = answer(query, &context).await.unwrap_or_else(|error| format!("ERROR: {error}\n"));
+        let (query, _) = block
+            .split_once("\n----")
+            .expect("a query is followed by its answer");
+        let answer = answer(query, &context)
+            .await
+            .unwrap_or_else(|error| format!("ERROR: {error}\n"));
         let mut lines: Vec<_> = answer.lines().collect();
         if lines.len() > LINES_MAX {
             lines.truncate(LINES_MAX);
@@ -104,9 +133,16 @@ async fn check(file: &str, stored: &str) {
     }
     let written = format!("{}\n", written.trim_end());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(format!("{}/src/pg_catalog/testdata/{file}", env!("CARGO_MANIFEST_DIR")), &written).unwrap();
+        std::fs::write(
+            format!("{}/src/pg_catalog/testdata/{file}", env!("CARGO_MANIFEST_DIR")),
+            &written,
+        )
+        .unwrap();
     } else {
-        assert!(written == stored, "{file} has other answers; UPDATE_GOLDEN=1 shows them as a difference of the file");
+        assert!(
+            written == stored,
+            "{file} has other answers; UPDATE_GOLDEN=1 shows them as a difference of the file"
+        );
     }
     assert!(!written.contains("\nERROR: "), "{file} has queries that fail");
 }

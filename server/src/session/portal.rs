@@ -66,7 +66,10 @@ impl std::fmt::Debug for FetchRows {
 impl FetchRows {
     pub fn new(stream: RowStream) -> Self {
         // A portal that is at its end may be asked again.
-        Self { stream: stream.fuse().boxed(), rest: None }
+        Self {
+            stream: stream.fuse().boxed(),
+            rest: None,
+        }
     }
 
     pub fn shared(stream: RowStream) -> SharedRows {

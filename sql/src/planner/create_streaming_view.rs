@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use arrow::datatypes::Schema;
 use datafusion::logical_expr::LogicalPlan;
-use millpond_catalog::{Column, ObjectKind, StreamingView};
+use millpond_catalog::{Column, ObjectId, ObjectKind, ObjectName, StreamingView};
 use sqlparser::tokenizer::Location;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -39,6 +39,24 @@ pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         }
         Place::Free { name, replaces } => (name, replaces),
     };
+    plan_at(create, name, replaces, text, context)
+}
+
+/// The view as it would be if nothing had its name: for looking at a view, also one that exists.
+pub fn plan_anew(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    let name = names::new_name(&create.name, context)
+        .map_err(|error| error.or_position(position_of(&create.name, text)))?;
+    let existing = context.catalog.find(&name).map(|object| object.id);
+    plan_at(create, name, existing, text, context)
+}
+
+fn plan_at(
+    create: &Statement,
+    name: ObjectName,
+    replaces: Option<ObjectId>,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Plan> {
     let no_data_epochs = context
         .settings
         .get("streaming_no_data_batches")

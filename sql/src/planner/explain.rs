@@ -6,10 +6,10 @@ use millpond_catalog::SqlType;
 
 use crate::error::Result;
 use crate::plan::{Explain, ExplainTarget, OutputColumn, Plan, PlanKind};
-use crate::statement::{Explain as Statement, ExplainTarget as Target};
+use crate::statement::{Explain as Statement, ExplainTarget as Target, Statement as CreateStatement};
 use crate::text::SourceText;
 
-use super::{PlanContext, find_view, plan_statement};
+use super::{PlanContext, create_streaming_view, find_view, plan_statement};
 
 pub fn plan(explain: &Statement, text: &Arc<SourceText>, context: &PlanContext<'_>) -> Result<Plan> {
     let (target, notices, parameters) = match &explain.target {
@@ -19,7 +19,12 @@ pub fn plan(explain: &Statement, text: &Arc<SourceText>, context: &PlanContext<'
             Vec::new(),
         ),
         Target::Statement(statement) => {
-            let plan = plan_statement(statement, text, context)?;
+            let plan = match statement.as_ref() {
+                CreateStatement::CreateView(create) => {
+                    create_streaming_view::plan_anew(create, text, context)?
+                }
+                statement => plan_statement(statement, text, context)?,
+            };
             let (notices, parameters) = (plan.notices.clone(), plan.parameters.clone());
             (
                 ExplainTarget::Statement {

@@ -23,7 +23,7 @@ use super::{PlanContext, Purpose, names, query, translate};
 pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let at = |error: Error| error.or_position(position_of(&insert.table, text));
     let object = table(&insert.table, context).map_err(at)?;
-    let (source, targets) = match &insert.source {
+    let (source, mut targets) = match &insert.source {
         InsertSource::DefaultValues => (default_row(object)?, (0..object.columns.len()).collect()),
         InsertSource::Query(query) => {
             let targets = targets(&insert.columns, object, text)?;
@@ -34,6 +34,10 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         }
     };
     let planned = query::plan(&source, Purpose::Insert, text, context)?;
+    if insert.columns.is_empty() {
+        // Where no columns were listed, those on the right may be left out.
+        targets.truncate(planned.columns.len());
+    }
     if planned.columns.len() != targets.len() {
         let given = !insert.columns.is_empty();
         return Err(at(width_error(planned.columns.len(), targets.len(), given)));
@@ -162,9 +166,6 @@ fn check_width(body: &SetExpr, targets: &[usize], insert: &Statement, text: &Sou
     }
     if first > targets.len() || (first < targets.len() && !insert.columns.is_empty()) {
         return Err(at(width_error(first, targets.len(), !insert.columns.is_empty())));
-    }
-    if first < targets.len() {
-        return Err(at(width_error(first, targets.len(), false)));
     }
     Ok(())
 }

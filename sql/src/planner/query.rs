@@ -21,7 +21,7 @@ use crate::text::SourceText;
 use super::provider::{Provider, config_options};
 use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
-use super::{PlanContext, Purpose, literal, names, parameters, rules, types, window};
+use super::{PlanContext, Purpose, literal, names, parameters, rules, subquery, types, window};
 
 /// A planned query.
 #[derive(Debug)]
@@ -72,6 +72,7 @@ pub fn plan(
         };
         let plan = rules::analyze(plan, &options)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
+        let plan = subquery::make_nullable(plan)?;
         Ok((storable(plan)?, parameters))
     };
     let (plan, parameters) = typed().map_err(|error| translate(error, text))?;

@@ -87,7 +87,7 @@ impl Harness {
 
     fn build(&mut self, workers: usize) {
         let instance = |node: &crate::dataflow::Node| match &node.kind {
-            NodeKind::Input(_) => None,
+            NodeKind::Input(_) | NodeKind::Empty => None,
             NodeKind::Operator(spec) => Some(spec.build(&node.name).unwrap()),
         };
         self.workers = (0..workers)
@@ -166,6 +166,7 @@ impl Harness {
             let mut out = vec![Vec::new(); workers];
             match &node.kind {
                 NodeKind::Input(input) => self.read(*input, changes, &mut out, random),
+                NodeKind::Empty => {}
                 NodeKind::Operator(_) => {
                     let mut outs: Vec<Output> = (0..workers).map(|_| Output::default()).collect();
                     for (port, edge) in node.edges.iter().enumerate() {

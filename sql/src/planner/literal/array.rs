@@ -135,6 +135,8 @@ fn parse_element(rest: &mut &str, text: &str) -> Result<Element> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::DataType;
+
     use super::*;
 
     #[test]

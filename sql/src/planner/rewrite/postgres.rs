@@ -2,9 +2,8 @@
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart, TimezoneInfo,
-    Value,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart,
+    TimezoneInfo, Value,
 };
 
 use crate::error::{Error, Result};

@@ -194,7 +194,10 @@ fn keep_series(factor: &mut TableFactor, mut series: Option<TableAlias>) {
     if let Some(series) = &mut series
         && series.columns.is_empty()
     {
-        series.columns = vec![TableAliasColumnDef { name: series.name.clone(), data_type: None }];
+        series.columns = vec![TableAliasColumnDef {
+            name: series.name.clone(),
+            data_type: None,
+        }];
     }
     if let TableFactor::Table { alias, .. } | TableFactor::Function { alias, .. } = factor {
         *alias = series;
