@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
+mod half_even;
 mod nullable;
 mod processing_time;
 mod timestamp_difference;
 mod window;
 
+pub use half_even::HalfEven;
 pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;
 pub use timestamp_difference::TimestampDifference;
@@ -19,7 +21,9 @@ pub use window::Window;
 
 /// All of them. The order has no meaning.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
+    let sign = datafusion::functions::math::signum().as_ref().clone();
     vec![
+        Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
         Arc::new(ScalarUDF::new_from_impl(Window::default())),

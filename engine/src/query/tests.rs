@@ -103,6 +103,67 @@ fn a_restart_between_any_two_epochs_changes_nothing() {
 }
 
 #[test]
+fn a_query_that_was_restored_runs_although_nothing_comes() {
+    let mut world = World::new(1);
+    let t = world.table(1, "t", None);
+    let v = world.view(2, "v", &by_key(&t));
+    world.insert(&t, &some_rows(4));
+    world.settle();
+    world.restart(2);
+    let status = |world: &World| world.queries[&v.id].board().status(None);
+    assert_eq!(status(&world).state, QueryState::Starting);
+    assert_eq!(world.turn(&v), Next::OnWake);
+    assert_eq!(status(&world).state, QueryState::Running);
+    assert_eq!(status(&world).message, "Waiting for data to arrive");
+    assert_eq!(world.epochs(&v), [0]);
+}
+
+#[test]
+fn rows_dropped_before_the_exchange_are_those_of_the_operator_behind_it() {
+    let mut world = World::new(2);
+    let t = world.table(1, "t", watermark(0));
+    let v = world.view(2, "v", &windowed_count(&t));
+    world.insert(&t, &[("a", 1, NOON_US + 60 * MINUTE)]);
+    world.settle();
+    world.insert(
+        &t,
+        &[
+            ("a", 1, NOON_US),
+            ("b", 1, NOON_US),
+            ("a", 2, NOON_US + 61 * MINUTE),
+        ],
+    );
+    world.settle();
+    let late: u64 = world.queries[&v.id]
+        .board()
+        .progress()
+        .iter()
+        .flat_map(|progress| &progress.state_operators)
+        .map(|operator| operator.num_rows_dropped_by_watermark)
+        .sum();
+    assert_eq!(late, 2);
+}
+
+#[test]
+fn a_query_that_reads_nothing_has_its_result_after_one_epoch() {
+    let mut world = World::new(2);
+    let t = world.table(1, "t", None);
+    let nothing = LogicalPlanBuilder::empty(false)
+        .aggregate(Vec::<Expr>::new(), vec![count()])
+        .unwrap()
+        .build()
+        .unwrap();
+    let v = world.view(2, "v", &nothing);
+    world.settle();
+    assert_eq!(world.newest(&v), once(["0"]));
+    world.insert(&t, &some_rows(4));
+    world.restart(1);
+    world.settle();
+    assert_eq!(world.newest(&v), once(["0"]));
+    assert_eq!(world.epochs(&v), [0]);
+}
+
+#[test]
 fn an_epoch_that_was_begun_runs_again_as_it_was() {
     let source = ReplaySource::with(&some_rows(8));
     let mut world = World::new(2);

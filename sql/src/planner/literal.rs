@@ -17,6 +17,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::function::HalfEven;
 
 mod array;
 mod datetime;
@@ -109,13 +110,16 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
     if let Expr::Cast(cast) = &expr
         && cast.field.data_type().is_signed_integer()
         && !is_round(&cast.expr)
-        && cast
-            .expr
-            .get_type(schema)
-            .is_ok_and(|t| t.is_floating() || t.is_decimal())
+        && let Ok(from) = cast.expr.get_type(schema)
+        && (from.is_floating() || from.is_decimal())
     {
-        // The library cuts the fraction off.
-        let rounded = datafusion::functions::math::expr_fn::round(vec![cast.expr.as_ref().clone()]);
+        // The library cuts the fraction off. Postgres takes the even neighbour of a float, and of a numeric the one
+        // further from zero.
+        let value = vec![cast.expr.as_ref().clone()];
+        let rounded = match from {
+            DataType::Float32 | DataType::Float64 => HalfEven::call(value),
+            _ => datafusion::functions::math::expr_fn::round(value),
+        };
         return Expr::Cast(Cast {
             expr: Box::new(rounded),
             field: cast.field.clone(),
@@ -161,7 +165,7 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
 }
 
 fn is_round(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(function) if function.func.name() == "round")
+    matches!(expr, Expr::ScalarFunction(function) if ["round", HalfEven::NAME].contains(&function.func.name()))
 }
 
 fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>> {

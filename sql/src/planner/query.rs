@@ -64,6 +64,7 @@ pub fn plan(
         let statement = ast::Statement::Query(Box::new(query));
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
+        let plan = subquery::select_values(plan)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = match purpose {

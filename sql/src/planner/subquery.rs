@@ -1,5 +1,8 @@
 //! Subqueries as values.
 //!
+//! The library evaluates the cells of VALUES while it plans, where no subquery has run; so rows of VALUES with subqueries
+//! become a union of rows of SELECT.
+//!
 //! A subquery without rows is NULL, whatever its column promises. The library gives the subquery the promise of its
 //! column, and then finds a NULL where none may be.
 
@@ -10,7 +13,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{
+    EmptyRelation, Expr, ExprSchemable, LogicalPlan, Projection, ScalarUDF, Union, Values,
+};
 
 use crate::function::Nullable;
 
@@ -40,6 +45,50 @@ pub fn make_nullable(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(node.data.recompute_schema()?))
     })
     .map(|transformed| transformed.data)
+}
+
+/// Makes every VALUES with subqueries rows of SELECT.
+pub fn select_values(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Values(values) if has_subqueries(&values)? => Ok(Transformed::yes(selected(values)?)),
+        node => Ok(Transformed::no(node)),
+    })
+    .map(|transformed| transformed.data)
+}
+
+fn has_subqueries(values: &Values) -> Result<bool> {
+    for cell in values.values.iter().flatten() {
+        if cell.exists(|expr| {
+            Ok(matches!(
+                expr,
+                Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)
+            ))
+        })? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn selected(values: Values) -> Result<LogicalPlan> {
+    let Values { schema, values } = values;
+    let one_row = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation {
+        produce_one_row: true,
+        schema: Arc::new(DFSchema::empty()),
+    }));
+    let select = |row: Vec<Expr>| {
+        let cells = row.into_iter().zip(schema.fields());
+        let cells = cells.map(|(cell, field)| cell.alias(field.name())).collect();
+        Projection::try_new(cells, Arc::clone(&one_row)).map(LogicalPlan::Projection)
+    };
+    let rows = values.into_iter().map(select).collect::<Result<Vec<_>>>()?;
+    match <[LogicalPlan; 1]>::try_from(rows) {
+        Ok([row]) => Ok(row),
+        Err(rows) => {
+            let rows = rows.into_iter().map(Arc::new).collect();
+            Union::try_new_with_loose_types(rows).map(LogicalPlan::Union)
+        }
+    }
 }
 
 fn has_promises(plan: &LogicalPlan) -> Result<bool> {
