@@ -236,7 +236,10 @@ impl Engine {
 
     /// Starts a paused or failed query again from its last checkpoint.
     pub fn resume(&self, view: ObjectId) -> Result<()> {
-        self.view(view)?.resume();
+        let handle = self.view(view)?;
+        // At once, so that a FLUSH right behind waits for it.
+        self.shared.timeline.set_still(view, None);
+        handle.resume();
         Ok(())
     }
 

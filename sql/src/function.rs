@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
+mod float_text;
 mod half_even;
 mod nullable;
 mod processing_time;
 mod timestamp_difference;
 mod window;
 
+pub use float_text::FloatText;
 pub use half_even::HalfEven;
 pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;

@@ -7,6 +7,7 @@
 //! Deliberately absent: execution, files, clocks, SQLSTATE codes.
 
 mod error;
+pub mod float_text;
 pub mod function;
 mod parser;
 pub mod plan;

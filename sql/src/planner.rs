@@ -32,6 +32,7 @@ mod rewrite;
 mod rules;
 mod select;
 mod set;
+mod set_operation;
 mod show;
 mod subquery;
 mod translate;

@@ -5,7 +5,6 @@
 
 mod binary;
 pub mod datetime;
-mod float;
 pub mod interval;
 mod nested;
 pub mod numeric;

@@ -379,6 +379,7 @@ fn of_text(text: &str) -> Report {
     let sqlstate = if has(&[
         "overflow",
         "out of range",
+        "can't cast value",
         "too large to store",
         "too small to store",
     ]) {

@@ -233,10 +233,18 @@ fn cast_cell(cell: &mut ast::Expr, column: &Column) -> Result<()> {
     {
         *text = super::literal::uuid(text)?;
     }
+    if matches!(column.sql_type, SqlType::Json | SqlType::Jsonb)
+        && let ast::Expr::Value(value) = cell
+        && let Value::SingleQuotedString(text) = &value.value
+    {
+        super::literal::check_json(text, &column.sql_type)?;
+    }
     let untyped = is_untyped(cell);
     // A cell that has a type is assigned, not cast: its type is checked when the plan is known.
     if untyped
-        || matches!(cell, ast::Expr::Value(_) | ast::Expr::UnaryOp { .. }) && is_number(&column.sql_type)
+        || matches!(cell, ast::Expr::Value(value) if matches!(value.value, Value::Number(..)))
+            && is_number(&column.sql_type)
+        || matches!(cell, ast::Expr::UnaryOp { .. }) && is_number(&column.sql_type)
     {
         let inner = std::mem::replace(cell, ast::Expr::Value(Value::Null.into()));
         *cell = ast::Expr::Cast {

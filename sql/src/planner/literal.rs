@@ -13,11 +13,12 @@ use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::function::HalfEven;
+use crate::float_text::{write_f32, write_f64};
+use crate::function::{FloatText, HalfEven};
 
 mod array;
 mod datetime;
@@ -125,6 +126,20 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
             field: cast.field.clone(),
         });
     }
+    if let Expr::Cast(cast) = &expr
+        && *cast.field.data_type() == DataType::Utf8
+        && !matches!(*cast.expr, Expr::Literal(..))
+        && is_float(&cast.expr, schema)
+    {
+        return FloatText::call(cast.expr.as_ref().clone());
+    }
+    if let Expr::ScalarFunction(function) = &expr
+        && function.func.name() == "round"
+        && let [value] = function.args.as_slice()
+        && is_float(value, schema)
+    {
+        return HalfEven::call(vec![value.clone()]);
+    }
     let cast = |expr: Expr, target: &FieldRef| {
         if is_string_literal(&expr) {
             cast_literal_to(expr, target)
@@ -164,6 +179,10 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Float32 | DataType::Float64))
+}
+
 fn is_round(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarFunction(function) if ["round", HalfEven::NAME].contains(&function.func.name()))
 }
@@ -193,9 +212,47 @@ fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>>
         Expr::Literal(ScalarValue::UInt64(Some(value)), metadata) => {
             Expr::Literal(ScalarValue::Decimal128(Some(i128::from(value)), 20, 0), metadata)
         }
-        other => fold_cast(other, time_zone)?,
+        other => {
+            check_overflow(&other).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            fold_cast(other, time_zone)?
+        }
     };
     Ok(Transformed::yes(expr))
+}
+
+/// Integers fail instead of wrapping around, which they do where the library computes constants.
+fn check_overflow(expr: &Expr) -> Result<()> {
+    let (sql_type, fits) = match constant(expr) {
+        Some((value, DataType::Int16)) => (SqlType::Int2, i16::try_from(value).is_ok()),
+        Some((value, DataType::Int32)) => (SqlType::Int4, i32::try_from(value).is_ok()),
+        Some((value, DataType::Int64)) => (SqlType::Int8, i64::try_from(value).is_ok()),
+        Some(_) | None => return Ok(()),
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(out_of_range(&sql_type))
+    }
+}
+
+/// The value of an operator between integer literals of one type, and that type.
+fn constant(expr: &Expr) -> Option<(i128, DataType)> {
+    match expr {
+        Expr::Literal(ScalarValue::Int16(Some(value)), _) => Some((i128::from(*value), DataType::Int16)),
+        Expr::Literal(ScalarValue::Int32(Some(value)), _) => Some((i128::from(*value), DataType::Int32)),
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => Some((i128::from(*value), DataType::Int64)),
+        Expr::BinaryExpr(binary) => {
+            let ((left, data_type), (right, other)) = (constant(&binary.left)?, constant(&binary.right)?);
+            let value = match binary.op {
+                Operator::Plus => left.checked_add(right)?,
+                Operator::Minus => left.checked_sub(right)?,
+                Operator::Multiply => left.checked_mul(right)?,
+                _ => return None,
+            };
+            (data_type == other).then_some((value, data_type))
+        }
+        _ => None,
+    }
 }
 
 fn fold_cast(expr: Expr, time_zone: &str) -> DataFusionResult<Expr> {
@@ -238,6 +295,15 @@ pub fn cast_scalar(value: &ScalarValue, field: &Field, time_zone: &str) -> Resul
     {
         return cast_text(text, &sql_type, field.data_type(), time_zone);
     }
+    if *field.data_type() == DataType::Utf8 && value.data_type().is_floating() {
+        return Ok(float_text(value).map(|text| ScalarValue::Utf8(Some(text))));
+    }
+    if field.data_type().is_floating()
+        && let Some(text) = decimal_text(value)
+    {
+        // The digits decide: the library would multiply and divide, and be off by a little.
+        return cast_text(&text, &sql_type, field.data_type(), time_zone);
+    }
     match value.cast_to(field.data_type()) {
         Ok(cast) if cast.is_null() => Err(out_of_range(&sql_type)),
         Ok(cast) => Ok(Some(cast)),
@@ -246,6 +312,24 @@ pub fn cast_scalar(value: &ScalarValue, field: &Field, time_zone: &str) -> Resul
         }
         Err(_) => Ok(None),
     }
+}
+
+fn decimal_text(value: &ScalarValue) -> Option<String> {
+    match value {
+        ScalarValue::Decimal128(Some(value), _, scale) => Some(format!("{value}e{}", -i32::from(*scale))),
+        ScalarValue::Decimal256(Some(value), _, scale) => Some(format!("{value}e{}", -i32::from(*scale))),
+        _ => None,
+    }
+}
+
+fn float_text(value: &ScalarValue) -> Option<String> {
+    let mut text = String::new();
+    match value {
+        ScalarValue::Float64(Some(value)) => write_f64(*value, &mut text).ok()?,
+        ScalarValue::Float32(Some(value)) => write_f32(*value, &mut text).ok()?,
+        _ => return None,
+    }
+    Some(text)
 }
 
 /// A text as a value of a type, as a literal in its place would be read: what a client sends for a parameter.
@@ -334,6 +418,9 @@ fn cast_text(
             }
         }
         SqlType::Text | SqlType::Varchar(_) | SqlType::Json | SqlType::Jsonb => {
+            if matches!(sql_type, SqlType::Json | SqlType::Jsonb) {
+                check_json(text, sql_type)?;
+            }
             match ScalarValue::Utf8(Some(text.to_owned())).cast_to(data_type) {
                 Ok(value) => value,
                 Err(_) => return Ok(None),
@@ -356,6 +443,19 @@ fn cast_text(
         Ok(Some(value))
     } else {
         Ok(value.cast_to(data_type).ok())
+    }
+}
+
+/// # Errors
+/// A text that is no JSON.
+pub fn check_json(text: &str, sql_type: &SqlType) -> Result<()> {
+    match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::new(
+            ErrorKind::InvalidTextRepresentation,
+            format!("invalid input syntax for type {sql_type}"),
+        )
+        .with_detail(error.to_string())),
     }
 }
 

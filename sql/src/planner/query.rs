@@ -21,7 +21,9 @@ use crate::text::SourceText;
 use super::provider::{Provider, config_options};
 use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
-use super::{PlanContext, Purpose, literal, names, parameters, rules, subquery, types, window};
+use super::{
+    PlanContext, Purpose, literal, names, parameters, rules, set_operation, subquery, types, window,
+};
 
 /// A planned query.
 #[derive(Debug)]
@@ -64,6 +66,7 @@ pub fn plan(
         let statement = ast::Statement::Query(Box::new(query));
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
+        set_operation::check(&plan)?;
         let plan = subquery::select_values(plan)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;

@@ -10,8 +10,9 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
 use millpond_catalog::{SqlType, SystemType};
+use millpond_sql::float_text::{write_f32, write_f64};
 
-use super::{ByteaOutput, Style, Writer, datetime, float, interval, nested, numeric};
+use super::{ByteaOutput, Style, Writer, datetime, interval, nested, numeric};
 use crate::error::{Error, Result};
 
 pub fn writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> Result<Writer<'a>> {
@@ -34,11 +35,11 @@ pub fn writer<'a>(array: &'a ArrayRef, sql_type: &SqlType, style: &'a Style) -> 
         }
         SqlType::Float4 => {
             let values = array.as_primitive::<Float32Type>().values();
-            Box::new(|row, out| float::write_f32(values[row], out))
+            Box::new(|row, out| write_f32(values[row], out).expect("BytesMut grows"))
         }
         SqlType::Float8 => {
             let values = array.as_primitive::<Float64Type>().values();
-            Box::new(|row, out| float::write_f64(values[row], out))
+            Box::new(|row, out| write_f64(values[row], out).expect("BytesMut grows"))
         }
         SqlType::Numeric(_) => numeric_writer(array)?,
         SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => {

@@ -20,6 +20,8 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             }
             if let Some(clock) = clock(function, purpose) {
                 *expr = clock;
+            } else if let Some(modulo) = modulo(function) {
+                *expr = modulo;
             }
         }
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
@@ -28,6 +30,15 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                     elem: elements,
                     named: true,
                 });
+            }
+        }
+        // Beyond what a numeric holds here.
+        Expr::Value(value) => {
+            if let Value::Number(number, _) = &value.value
+                && has_wide_exponent(number)
+            {
+                let text = Expr::Value(Value::SingleQuotedString(number.clone()).into());
+                *expr = cast(text, DataType::DoublePrecision);
             }
         }
         Expr::Interval(interval) => {
@@ -121,6 +132,40 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     match &function.args {
         FunctionArguments::Subquery(query) if is_array => {
             Some(call("array_of_subquery", vec![Expr::Subquery(query.clone())]))
+        }
+        _ => None,
+    }
+}
+
+/// The greatest exponent with which a number is read as a numeric.
+const NUMERIC_EXPONENT_MAX: u32 = 37;
+
+fn has_wide_exponent(number: &str) -> bool {
+    number.split_once(['e', 'E']).is_some_and(|(_, exponent)| {
+        exponent
+            .parse::<i32>()
+            .map_or(true, |exponent| exponent.unsigned_abs() > NUMERIC_EXPONENT_MAX)
+    })
+}
+
+/// `mod(a, b)` is `a % b`.
+fn modulo(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let is_mod =
+        matches!(function.name.0.as_slice(), [part] if part.as_ident().is_some_and(|i| fold(i) == "mod"));
+    match list.args.as_slice() {
+        [
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(left)),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(right)),
+        ] if is_mod => {
+            let nested = |operand: &Expr| Box::new(Expr::Nested(Box::new(operand.clone())));
+            Some(Expr::Nested(Box::new(Expr::BinaryOp {
+                left: nested(left),
+                op: BinaryOperator::Modulo,
+                right: nested(right),
+            })))
         }
         _ => None,
     }

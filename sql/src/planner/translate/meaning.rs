@@ -50,6 +50,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("Error parsing timestamp", ErrorKind::InvalidDatetimeFormat),
     ("Invalid timezone", ErrorKind::InvalidParameterValue),
     ("Cannot cast string", ErrorKind::InvalidTextRepresentation),
+    ("Can't cast value", ErrorKind::NumericOutOfRange),
     (
         "Invalid input syntax for type interval",
         ErrorKind::InvalidDatetimeFormat,

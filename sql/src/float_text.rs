@@ -1,9 +1,7 @@
 //! Floats as Postgres prints them: the shortest digits that read back as the same number, with an exponent of two digits
 //! or more for numbers that are very large or very small.
 
-use std::fmt::Write;
-
-use bytes::{BufMut, BytesMut};
+use std::fmt::{Result, Write};
 
 /// Numbers of this magnitude and up are printed with an exponent.
 const EXPONENT_FROM_F64: i32 = 15;
@@ -11,63 +9,70 @@ const EXPONENT_FROM_F32: i32 = 6;
 /// Numbers of a lower magnitude are printed with an exponent.
 const EXPONENT_BELOW: i32 = -4;
 
-pub fn write_f64(value: f64, out: &mut BytesMut) {
-    if !write_special(value, out) {
-        write_digits(&format!("{value:e}"), EXPONENT_FROM_F64, out);
+/// # Errors
+/// Those of `out`.
+pub fn write_f64(value: f64, out: &mut impl Write) -> Result {
+    match special(value) {
+        Some(text) => out.write_str(text),
+        None => write_digits(&format!("{value:e}"), EXPONENT_FROM_F64, out),
     }
 }
 
-pub fn write_f32(value: f32, out: &mut BytesMut) {
-    if !write_special(f64::from(value), out) {
-        write_digits(&format!("{value:e}"), EXPONENT_FROM_F32, out);
+/// # Errors
+/// Those of `out`.
+pub fn write_f32(value: f32, out: &mut impl Write) -> Result {
+    match special(f64::from(value)) {
+        Some(text) => out.write_str(text),
+        None => write_digits(&format!("{value:e}"), EXPONENT_FROM_F32, out),
     }
 }
 
-fn write_special(value: f64, out: &mut BytesMut) -> bool {
-    let text: &[u8] = if value.is_nan() {
-        b"NaN"
+fn special(value: f64) -> Option<&'static str> {
+    if value.is_nan() {
+        Some("NaN")
     } else if value == f64::INFINITY {
-        b"Infinity"
+        Some("Infinity")
     } else if value == f64::NEG_INFINITY {
-        b"-Infinity"
+        Some("-Infinity")
     } else {
-        return false;
-    };
-    out.put_slice(text);
-    true
+        None
+    }
 }
 
 /// `scientific` is Rust's shortest form, such as `-1.25e-7`.
-fn write_digits(scientific: &str, exponent_from: i32, out: &mut BytesMut) {
+fn write_digits(scientific: &str, exponent_from: i32, out: &mut impl Write) -> Result {
     let (mantissa, exponent) = scientific
         .split_once('e')
         .expect("Rust prints an exponent with {:e}");
     let exponent: i32 = exponent.parse().expect("Rust prints a decimal exponent");
-    let mantissa = mantissa
-        .strip_prefix('-')
-        .inspect(|_| out.put_u8(b'-'))
-        .unwrap_or(mantissa);
+    let mantissa = match mantissa.strip_prefix('-') {
+        Some(mantissa) => {
+            out.write_char('-')?;
+            mantissa
+        }
+        None => mantissa,
+    };
     if exponent < EXPONENT_BELOW || exponent >= exponent_from {
         let sign = if exponent < 0 { '-' } else { '+' };
-        write!(out, "{mantissa}e{sign}{:02}", exponent.abs()).expect("BytesMut grows");
-        return;
+        return write!(out, "{mantissa}e{sign}{:02}", exponent.abs());
     }
-    let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+    let digits = mantissa.replace('.', "");
     if exponent < 0 {
-        out.put_slice(b"0.");
-        out.put_bytes(b'0', exponent.unsigned_abs() as usize - 1);
-        out.put_slice(&digits);
-        return;
+        out.write_str("0.")?;
+        write_zeros(exponent.unsigned_abs() as usize - 1, out)?;
+        return out.write_str(&digits);
     }
     let whole = exponent.unsigned_abs() as usize + 1;
     if digits.len() <= whole {
-        out.put_slice(&digits);
-        out.put_bytes(b'0', whole - digits.len());
+        out.write_str(&digits)?;
+        write_zeros(whole - digits.len(), out)
     } else {
-        out.put_slice(&digits[..whole]);
-        out.put_u8(b'.');
-        out.put_slice(&digits[whole..]);
+        write!(out, "{}.{}", &digits[..whole], &digits[whole..])
     }
+}
+
+fn write_zeros(count: usize, out: &mut impl Write) -> Result {
+    (0..count).try_for_each(|_| out.write_char('0'))
 }
 
 #[cfg(test)]
@@ -75,9 +80,9 @@ mod tests {
     use super::*;
 
     fn f64_text(value: f64) -> String {
-        let mut out = BytesMut::new();
-        write_f64(value, &mut out);
-        String::from_utf8(out.to_vec()).unwrap()
+        let mut out = String::new();
+        write_f64(value, &mut out).unwrap();
+        out
     }
 
     #[test]
@@ -110,9 +115,9 @@ mod tests {
             (1234567.0, "1.234567e+06"),
             (1.25, "1.25"),
         ] {
-            let mut out = BytesMut::new();
-            write_f32(value, &mut out);
-            assert_eq!(out, text.as_bytes());
+            let mut out = String::new();
+            write_f32(value, &mut out).unwrap();
+            assert_eq!(out, text);
         }
     }
 }
