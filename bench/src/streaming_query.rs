@@ -57,6 +57,7 @@ impl Pond {
             Arc::new(SystemClock::default()),
             options,
         )?;
+        engine.start_upkeep()?;
         let bid = Arc::new(bid_object());
         let mut catalog = Catalog::default();
         catalog.apply(Edit::Created(bid.clone()));

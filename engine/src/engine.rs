@@ -83,7 +83,8 @@ pub(crate) enum Entry {
 }
 
 impl Engine {
-    /// Starts workers and background threads. Objects are added afterwards, those read before those that read them.
+    /// Starts the workers. Objects are added afterwards, those read before those that read them; when all that the data
+    /// directory holds are there, [`Engine::start_upkeep`] follows.
     pub fn start(storage: Storage, clock: Arc<dyn Clock>, options: EngineOptions) -> Result<Engine> {
         let shared = Arc::new(Shared {
             runtime: Runtime::start(options.workers.max(1), clock.clone())?,
@@ -95,8 +96,13 @@ impl Engine {
             clock,
             options,
         });
-        shared.maintenance.start(&shared)?;
         Ok(Engine { shared })
+    }
+
+    /// Lets go of what no reader needs, from now on. Before this every reader of the last run must have been added: one
+    /// that is not known yet would lose the changes that it has not read.
+    pub fn start_upkeep(&self) -> Result<()> {
+        self.shared.maintenance.start(&self.shared)
     }
 
     /// Opens the log of a table or insertable stream.

@@ -57,6 +57,7 @@ impl Coordinator {
             storage,
         });
         boot::boot(&shared)?;
+        shared.engine.start_upkeep()?;
         let (commands, arriving) = mpsc::channel();
         let owner = shared.clone();
         std::thread::Builder::new()

@@ -6,22 +6,27 @@ use super::SystemContext;
 use super::rows::{Rows, Value};
 
 /// Type, unit, least and greatest value, words.
-type Description = (&'static str, Option<&'static str>, Option<i64>, Option<i64>, Option<Vec<&'static str>>);
+type Description = (
+    &'static str,
+    Option<&'static str>,
+    Option<i64>,
+    Option<i64>,
+    Option<Vec<&'static str>>,
+);
 
 /// Names of the type, unit, bounds and words of a setting, as `pg_settings` has them.
 fn describe(setting: &Setting) -> [(&'static str, Value); 5] {
-    let (kind, unit, min, max, words): Description =
-        match setting.setting_type {
-            SettingType::Bool => ("bool", None, None, None, None),
-            SettingType::Integer { min, max } => ("integer", None, Some(min), Some(max), None),
-            SettingType::Milliseconds => ("integer", Some("ms"), Some(0), Some(i64::from(i32::MAX)), None),
-            SettingType::Word(words) => ("enum", None, None, None, Some(words.to_vec())),
-            SettingType::Text
-            | SettingType::TimeZone
-            | SettingType::DateStyle
-            | SettingType::Encoding
-            | SettingType::Fixed => ("string", None, None, None, None),
-        };
+    let (kind, unit, min, max, words): Description = match setting.setting_type {
+        SettingType::Bool => ("bool", None, None, None, None),
+        SettingType::Integer { min, max } => ("integer", None, Some(min), Some(max), None),
+        SettingType::Milliseconds => ("integer", Some("ms"), Some(0), Some(i64::from(i32::MAX)), None),
+        SettingType::Word(words) => ("enum", None, None, None, Some(words.to_vec())),
+        SettingType::Text
+        | SettingType::TimeZone
+        | SettingType::DateStyle
+        | SettingType::Encoding
+        | SettingType::Fixed => ("string", None, None, None, None),
+    };
     [
         ("vartype", kind.into()),
         ("unit", unit.into()),

@@ -166,6 +166,7 @@ impl World {
         for made in self.made.clone() {
             self.make(made);
         }
+        self.engine().start_upkeep().unwrap();
     }
 
     /// As if the process had been killed and started again.
