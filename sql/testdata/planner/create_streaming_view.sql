@@ -112,7 +112,7 @@ CreateView v7 reads [3]
   total bigint
   ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
   CREATE STREAMING VIEW v7 AS SELECT * FROM v WHERE total > (SELECT 1)
-  Filter: v.total > (<subquery>)
+  Filter: v.total > nullable((<subquery>))
     Subquery:
       Projection: Int64(1) AS ?column?
         EmptyRelation: rows=1

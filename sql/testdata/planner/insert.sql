@@ -89,9 +89,9 @@ parameter $1: integer
 ====
 INSERT INTO t VALUES (1)
 ----
-error Syntax: INSERT has more target columns than expressions
-  at 13: t
-  hint: List the columns to insert into: INSERT INTO t (a, b) ..
+Insert into 1 reads [] not null [0] max length [(4, 3)]
+  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+    Values: (Int32(1))
 
 ====
 INSERT INTO t (a, b) VALUES (1)

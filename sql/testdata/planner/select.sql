@@ -161,7 +161,7 @@ Select reads [1]
   int8: bigint
   bool: boolean
   numeric: numeric(3,1)
-  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round(t.e) AS Int32) AS e, CAST(left(CAST(t.c AS Utf8), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
+  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round_half_even(t.e) AS Int32) AS e, CAST(left(CAST(t.c AS Utf8), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
     TableScan: t
 
 ====
@@ -313,7 +313,7 @@ SELECT (SELECT count(*) FROM t y WHERE y.a = x.a) FROM t x WHERE x.a IN (SELECT 
 ----
 Select reads [1]
   count: bigint
-  Projection: (<subquery>) AS count
+  Projection: nullable((<subquery>)) AS count
     Subquery:
       Projection: count(Int64(1)) AS count(*) AS count
         Aggregate: groupBy=[[]], aggr=[[count(Int64(1))]]
