@@ -99,6 +99,3 @@ fn fill_pg_catalog(name: &str) -> Option<Fill> {
 
 #[cfg(test)]
 pub mod tests;
-
-#[cfg(test)]
-mod client_queries;

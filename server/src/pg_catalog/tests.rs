@@ -1,5 +1,7 @@
 //! System tables over a small catalog, read through DataFusion as a client's query would.
 
+mod client_queries;
+
 use std::sync::Arc;
 
 use arrow::util::pretty::pretty_format_batches;

@@ -17,8 +17,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use millpond_catalog::Object;
 use millpond_sql::{PlanContext, PlanKind, Relations};
 
-use super::tests::context;
-use super::{SystemContext, Value, name_casts, replace_subqueries, system_table};
+use super::super::{SystemContext, Value, name_casts, replace_subqueries, system_table};
+use super::context;
 
 /// Planning over system tables; the tables of users are empty.
 struct SystemRelations(Arc<SystemContext>);
