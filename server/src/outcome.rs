@@ -107,7 +107,7 @@ pub enum NoticeKind {
 }
 
 impl Notice {
-    pub fn notice(message: impl Into<String>) -> Self {
+    pub fn plain(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Notice,
             kind: NoticeKind::Plain,
@@ -121,7 +121,7 @@ impl Notice {
         Self {
             severity: Severity::Warning,
             kind,
-            ..Self::notice(message)
+            ..Self::plain(message)
         }
     }
 
@@ -130,7 +130,7 @@ impl Notice {
         Self {
             kind,
             hint: notice.hint,
-            ..Self::notice(notice.message)
+            ..Self::plain(notice.message)
         }
     }
 

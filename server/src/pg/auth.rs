@@ -53,7 +53,7 @@ impl Verifier {
 /// One log-in, waiting for the client's first or second message.
 pub enum Exchange<'a> {
     Begun(&'a Verifier),
-    Challenged(ScramServerAuthWaitingForClientFinal),
+    Challenged(Box<ScramServerAuthWaitingForClientFinal>),
 }
 
 /// What to send next.
@@ -90,7 +90,10 @@ impl<'a> Exchange<'a> {
                 let (challenge, waiting) = ScramServerAuth::new()
                     .on_client_first_message_with_secret(&data, secret)
                     .map_err(|_| refused())?;
-                Ok(Step::Continue(challenge.into(), Exchange::Challenged(waiting)))
+                Ok(Step::Continue(
+                    challenge.into(),
+                    Exchange::Challenged(Box::new(waiting)),
+                ))
             }
             Exchange::Challenged(waiting) => {
                 let proof = waiting.on_client_final_message(&body).map_err(|_| refused())?;

@@ -115,7 +115,6 @@ impl Connection {
             .collect()
     }
 
-    #[expect(clippy::type_complexity, reason = "the two halves of a portal")]
     fn bind_plan(
         &mut self,
         work: &Work,

@@ -149,10 +149,10 @@ async fn check(file: &str, stored: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn psql() {
-    check("psql15.txt", include_str!("testdata/psql15.txt")).await;
+    check("psql15.txt", include_str!("../testdata/psql15.txt")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn subqueries() {
-    check("subqueries.txt", include_str!("testdata/subqueries.txt")).await;
+    check("subqueries.txt", include_str!("../testdata/subqueries.txt")).await;
 }
