@@ -32,4 +32,4 @@ lint:
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+	$(CARGO) doc --locked --workspace --no-deps --document-private-items

@@ -1,7 +1,7 @@
 //! From a logical plan to the dataflow that keeps its result up to date, or a user error naming the part that cannot be
 //! kept up to date.
 //!
-//! A plan is lowered from its scans upwards. What is built so far is a [`Stream`](stream::Stream): a node, filters and
+//! A plan is lowered from its scans upwards. What is built so far is a [`Stream`]: a node, filters and
 //! projections that wait to become one `Map`, and a window assignment that waits to become part of an aggregation.
 
 mod aggregate;

@@ -1,6 +1,6 @@
 //! Text → [`Statement`] → [`Plan`].
 //!
-//! [`parse`] knows grammar and no names; [`plan`] resolves names against a catalog value, types every expression and
+//! [`parse`] knows grammar and no names; [`fn@plan`] resolves names against a catalog value, types every expression and
 //! checks what can be known before running. Planning reads nothing but its arguments, so a statement can be planned
 //! again at start-up, when the log of DDL is replayed ([`plan_object`]).
 //!

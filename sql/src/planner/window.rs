@@ -1,7 +1,7 @@
 //! Windows: from their spellings to a node that assigns rows to windows.
 //!
 //! Both the functions in FROM (`tumble`, `hop`) and the expression `window(..)` become a call of the placeholder
-//! [`Window`] in a projection or aggregate; [`assign`] then puts the node that the engine provides under it. So every
+//! [`Window`] in a projection or aggregate; [`fn@assign`] then puts the node that the engine provides under it. So every
 //! spelling has one meaning, and GROUP BY sees two plain columns.
 
 use std::sync::{Arc, Mutex, PoisonError};
