@@ -35,10 +35,10 @@ pub const QUERIES: &[Query] = &[
         options: "WITH (output_mode = 'append')",
         view: "SELECT window_start, auction, count(*) AS n \
                FROM hop(bid, datetime, INTERVAL '10 seconds', INTERVAL '60 seconds') GROUP BY window_start, auction",
-        batch: "SELECT date_bin(INTERVAL '10 seconds', datetime) - slide AS w, auction, count(*) FROM bid, \
-                (VALUES (INTERVAL '0 seconds'), (INTERVAL '10 seconds'), (INTERVAL '20 seconds'), \
-                 (INTERVAL '30 seconds'), (INTERVAL '40 seconds'), (INTERVAL '50 seconds')) AS o(slide) \
-                GROUP BY 1, auction",
+        batch: "SELECT w, auction, count(*) FROM (SELECT auction, unnest([b, b - INTERVAL '10 seconds', \
+                b - INTERVAL '20 seconds', b - INTERVAL '30 seconds', b - INTERVAL '40 seconds', \
+                b - INTERVAL '50 seconds']) AS w \
+                FROM (SELECT auction, date_bin(INTERVAL '10 seconds', datetime) AS b FROM bid)) GROUP BY w, auction",
     },
     Query {
         name: "A1",

@@ -7,7 +7,7 @@ use crate::stopwatch::{best, measure};
 use crate::streaming_query::{Input, Pond};
 use crate::{batch_query, files, memory_source};
 
-const BIDS: u64 = 2_000_000;
+const BIDS: u64 = 5_000_000;
 const FILES: u64 = 20;
 const ROUNDS: usize = 3;
 
