@@ -32,4 +32,4 @@ lint:
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 doc:
-	$(CARGO) doc --locked --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items

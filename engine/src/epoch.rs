@@ -27,6 +27,24 @@ pub struct EpochContext {
     pub watermarks: Vec<Option<i64>>,
 }
 
+impl EpochContext {
+    /// What instance `worker` of `workers` sees of the epoch, where its input has this watermark.
+    pub(crate) fn of_operator(
+        &self,
+        watermark: Option<i64>,
+        worker: usize,
+        workers: usize,
+    ) -> OperatorContext {
+        OperatorContext {
+            epoch: self.epoch,
+            processing_time_us: self.processing_time_us,
+            watermark,
+            worker,
+            workers,
+        }
+    }
+}
+
 /// The view that one operator instance has of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperatorContext {

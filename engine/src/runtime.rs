@@ -86,13 +86,7 @@ pub(crate) struct Checkpoint {
 
 impl Checkpoint {
     fn operator_context(&self, node: usize, worker: usize, workers: usize) -> OperatorContext {
-        OperatorContext {
-            epoch: self.context.epoch,
-            processing_time_us: self.context.processing_time_us,
-            watermark: self.watermarks[node],
-            worker,
-            workers,
-        }
+        self.context.of_operator(self.watermarks[node], worker, workers)
     }
 }
 

@@ -13,6 +13,7 @@ mod context;
 mod database;
 mod definition;
 mod dependency;
+mod expressions;
 mod foreign;
 mod function;
 mod listing;

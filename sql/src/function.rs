@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
-mod float_text;
-mod half_even;
+mod float_cast;
 mod nullable;
 mod processing_time;
 mod timestamp_difference;
 mod window;
 
-pub use float_text::FloatText;
-pub use half_even::HalfEven;
+pub use float_cast::FloatCast;
 pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;
 pub use timestamp_difference::TimestampDifference;

@@ -2,7 +2,7 @@
 //!
 //! Decoding has two passes over a chunk that fits the cache. The first checks each line against the grammar and notes
 //! where the wanted values stand ([`scan`], [`fields`]); the second turns them into arrays, one column at a time
-//! ([`column`]). So a bad value is found before anything of its row is handed on, the last of duplicate fields wins for
+//! ([`mod@column`]). So a bad value is found before anything of its row is handed on, the last of duplicate fields wins for
 //! free, and numbers are read from their digits.
 
 mod column;

@@ -25,13 +25,7 @@ pub(super) struct EpochRun {
 
 impl EpochRun {
     pub(super) fn operator_context(&self, node: usize, worker: usize, workers: usize) -> OperatorContext {
-        OperatorContext {
-            epoch: self.context.epoch,
-            processing_time_us: self.context.processing_time_us,
-            watermark: self.watermarks[node],
-            worker,
-            workers,
-        }
+        self.context.of_operator(self.watermarks[node], worker, workers)
     }
 }
 

@@ -9,12 +9,12 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use millpond_catalog::{SqlType, SystemType};
 
 use super::SystemContext;
+use super::expressions::map_expressions;
 
 /// Looks up names where identifiers are cast to text.
 ///
@@ -22,11 +22,9 @@ use super::SystemContext;
 /// None that a planned query could cause.
 pub fn name_casts(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
         let schema = merge_schema(&node.inputs());
-        let mapped = node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let named = expr.transform_up(|expr| {
+        map_expressions(node, |expr| {
+            expr.transform_up(|expr| {
                 let Expr::Cast(Cast { expr: inner, field }) = &expr else {
                     return Ok(Transformed::no(expr));
                 };
@@ -51,14 +49,8 @@ pub fn name_casts(plan: LogicalPlan, context: &Arc<SystemContext>) -> Result<Log
                     }
                     None => Transformed::no(expr),
                 })
-            })?;
-            Ok(named.update_data(|expr| name.restore(expr)))
-        })?;
-        if mapped.transformed {
-            Ok(Transformed::yes(mapped.data.recompute_schema()?))
-        } else {
-            Ok(mapped)
-        }
+            })
+        })
     })
     .map(|transformed| transformed.data)
 }

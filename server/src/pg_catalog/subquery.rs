@@ -20,7 +20,6 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{
     Exists, InSubquery, Placeholder, ScalarFunction, SetComparison, SetQuantifier,
 };
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, Subquery,
@@ -30,6 +29,7 @@ use datafusion::optimizer::analyzer::Analyzer;
 use evaluate::{Answer, OuterValue, OuterValues, SubqueryFunction};
 
 use super::SystemContext;
+use super::expressions::map_expressions;
 use super::named::name_casts;
 
 /// The function that marks `ARRAY(SELECT ..)`: its argument is the subquery.
@@ -50,18 +50,10 @@ pub fn replace_subqueries(plan: LogicalPlan, context: &Arc<SystemContext>) -> Re
             },
             _ => node,
         };
-        let names = NamePreserver::new(&node);
         let schema = merge_schema(&node.inputs());
-        let mapped = node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let replaced = expr.transform_down(|expr| replace(expr, &schema, context))?;
-            Ok(replaced.update_data(|expr| name.restore(expr)))
-        })?;
-        if mapped.transformed {
-            Ok(Transformed::yes(mapped.data.recompute_schema()?))
-        } else {
-            Ok(mapped)
-        }
+        map_expressions(node, |expr| {
+            expr.transform_down(|expr| replace(expr, &schema, context))
+        })
     })
     .map(|transformed| transformed.data)
 }
@@ -205,17 +197,7 @@ impl Outer<'_> {
                 if let LogicalPlan::Subquery(subquery) = node {
                     return Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery)));
                 }
-                let names = NamePreserver::new(&node);
-                let mapped = node.map_expressions(|expr| {
-                    let name = names.save(&expr);
-                    let bound = expr.transform_up(|expr| Ok(self.bind_expr(expr)))?;
-                    Ok(bound.update_data(|expr| name.restore(expr)))
-                })?;
-                if mapped.transformed {
-                    Ok(Transformed::yes(mapped.data.recompute_schema()?))
-                } else {
-                    Ok(mapped)
-                }
+                map_expressions(node, |expr| expr.transform_up(|expr| Ok(self.bind_expr(expr))))
             })
             .map(|transformed| transformed.data)
     }

@@ -18,7 +18,7 @@ use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::float_text::{write_f32, write_f64};
-use crate::function::{FloatText, HalfEven};
+use crate::function::FloatCast;
 
 mod array;
 mod datetime;
@@ -116,10 +116,10 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
     {
         // The library cuts the fraction off. Postgres takes the even neighbour of a float, and of a numeric the one
         // further from zero.
-        let value = vec![cast.expr.as_ref().clone()];
+        let value = cast.expr.as_ref().clone();
         let rounded = match from {
-            DataType::Float32 | DataType::Float64 => HalfEven::call(value),
-            _ => datafusion::functions::math::expr_fn::round(value),
+            DataType::Float32 | DataType::Float64 => FloatCast::half_even(value),
+            _ => datafusion::functions::math::expr_fn::round(vec![value]),
         };
         return Expr::Cast(Cast {
             expr: Box::new(rounded),
@@ -131,14 +131,14 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
         && !matches!(*cast.expr, Expr::Literal(..))
         && is_float(&cast.expr, schema)
     {
-        return FloatText::call(cast.expr.as_ref().clone());
+        return FloatCast::to_text(cast.expr.as_ref().clone());
     }
     if let Expr::ScalarFunction(function) = &expr
         && function.func.name() == "round"
         && let [value] = function.args.as_slice()
         && is_float(value, schema)
     {
-        return HalfEven::call(vec![value.clone()]);
+        return FloatCast::half_even(value.clone());
     }
     let cast = |expr: Expr, target: &FieldRef| {
         if is_string_literal(&expr) {
@@ -184,7 +184,7 @@ fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn is_round(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(function) if ["round", HalfEven::NAME].contains(&function.func.name()))
+    matches!(expr, Expr::ScalarFunction(function) if ["round", FloatCast::HALF_EVEN].contains(&function.func.name()))
 }
 
 fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>> {

@@ -22,11 +22,20 @@ pub(super) trait KeyColumn: Send + Sync {
     }
     fn append(&mut self, array: &ArrayRef, rows: &[usize]);
     /// True when each row's value is that of its group.
-    fn all_equal(&self, array: &ArrayRef, groups: &[usize]) -> bool;
+    fn all_equal(&self, array: &ArrayRef, groups: &[usize]) -> bool {
+        row_by_row(self, array, groups)
+    }
     fn equal(&self, group: usize, array: &ArrayRef, row: usize) -> bool;
     fn build(&self, groups: &[usize]) -> Result<ArrayRef>;
     fn retain(&mut self, keep: &[usize]);
     fn memory(&self) -> usize;
+}
+
+fn row_by_row<C: KeyColumn + ?Sized>(column: &C, array: &ArrayRef, groups: &[usize]) -> bool {
+    groups
+        .iter()
+        .enumerate()
+        .all(|(row, group)| column.equal(*group, array, row))
 }
 
 /// An empty column for keys of this type.
@@ -105,10 +114,7 @@ impl<T: ArrowPrimitiveType> KeyColumn for PrimitiveColumn<T> {
 
     fn all_equal(&self, array: &ArrayRef, groups: &[usize]) -> bool {
         if array.null_count() > 0 || !self.nulls.0.is_empty() {
-            return groups
-                .iter()
-                .enumerate()
-                .all(|(row, group)| self.equal(*group, array, row));
+            return row_by_row(self, array, groups);
         }
         let values = array.as_primitive::<T>().values();
         // Without an early exit, so that the loop has no branch.
@@ -151,13 +157,6 @@ impl KeyColumn for BooleanColumn {
         let array = array.as_boolean();
         self.nulls.append(self.values.len(), array, rows);
         self.values.extend(rows.iter().map(|row| array.value(*row)));
-    }
-
-    fn all_equal(&self, array: &ArrayRef, groups: &[usize]) -> bool {
-        groups
-            .iter()
-            .enumerate()
-            .all(|(row, group)| self.equal(*group, array, row))
     }
 
     fn equal(&self, group: usize, array: &ArrayRef, row: usize) -> bool {
@@ -231,13 +230,6 @@ impl<T: ByteArrayType<Offset = i32>> KeyColumn for BytesColumn<T> {
             }
             self.ends.push(self.bytes.len());
         }
-    }
-
-    fn all_equal(&self, array: &ArrayRef, groups: &[usize]) -> bool {
-        groups
-            .iter()
-            .enumerate()
-            .all(|(row, group)| self.equal(*group, array, row))
     }
 
     fn equal(&self, group: usize, array: &ArrayRef, row: usize) -> bool {
