@@ -13,8 +13,8 @@ TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 
 demo:
 	@scripts/tools compiler
-	$(CARGO) build --locked --workspace --bins
-	@exec "$(TARGET_DIR)/debug/millpond" demo
+	$(CARGO) build --locked --workspace --bins --profile demo
+	@exec "$(TARGET_DIR)/demo/millpond" demo
 
 test:
 	@scripts/tools compiler psql

@@ -11,12 +11,14 @@ mod float_cast;
 mod nullable;
 mod processing_time;
 mod timestamp_difference;
+mod timezone;
 mod window;
 
 pub use float_cast::FloatCast;
 pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;
 pub use timestamp_difference::TimestampDifference;
+pub use timezone::AtTimeZone;
 pub use window::Window;
 
 /// All of them. The order has no meaning.
@@ -26,6 +28,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
+        Arc::new(ScalarUDF::new_from_impl(AtTimeZone::default())),
         Arc::new(ScalarUDF::new_from_impl(Window::default())),
     ]
 }

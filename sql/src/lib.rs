@@ -17,6 +17,7 @@ mod settings;
 pub mod statement;
 mod suggest;
 mod text;
+mod time_zone;
 
 pub use error::{Error, ErrorKind, Result};
 pub use parser::parse;
@@ -27,3 +28,4 @@ pub use relations::Relations;
 pub use settings::{SETTINGS, Setting, SettingType, Settings};
 pub use statement::{ParsedStatement, Statement};
 pub use text::SourceText;
+pub use time_zone::TimeZone;

@@ -23,13 +23,13 @@ use millpond_sql::Settings;
 use crate::error::{Error, Result};
 use crate::pg::format::Format;
 
-pub use datetime::Zone;
 pub use interval::IntervalStyle;
+pub use millpond_sql::TimeZone;
 
 /// Settings of a session that change how values print.
 #[derive(Clone, Default)]
 pub struct Style {
-    pub zone: Zone,
+    pub zone: TimeZone,
     pub interval: IntervalStyle,
     pub bytea: ByteaOutput,
     /// Without it, values of the `reg` types print as numbers.
@@ -41,7 +41,7 @@ impl Style {
     pub fn of(settings: &Settings) -> Self {
         let get = |name| settings.get(name).unwrap_or_default();
         Self {
-            zone: Zone::parse(settings.time_zone()).unwrap_or_default(),
+            zone: TimeZone::parse(settings.time_zone()).unwrap_or_default(),
             interval: IntervalStyle::parse(get("IntervalStyle")),
             bytea: if get("bytea_output") == "escape" {
                 ByteaOutput::Escape

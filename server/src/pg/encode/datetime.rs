@@ -1,95 +1,13 @@
 //! Dates and times: text in the ISO style, and the epochs of the binary forms.
 
 use bytes::{BufMut, BytesMut};
-use chrono::{DateTime, Offset, TimeZone};
-use chrono_tz::Tz;
+use millpond_sql::TimeZone;
 
 /// Days and microseconds from 1970-01-01 to 2000-01-01, where the wire's binary forms begin.
 pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;
 pub const POSTGRES_EPOCH_US: i64 = POSTGRES_EPOCH_DAYS as i64 * DAY_US;
 pub const DAY_US: i64 = 86_400_000_000;
 const SECOND_US: i64 = 1_000_000;
-
-/// A time zone: where the clock of a session's `timestamptz` values stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Zone {
-    #[default]
-    Utc,
-    /// Seconds east of Greenwich.
-    Fixed(i32),
-    Named(Tz),
-}
-
-impl Zone {
-    /// Reads a name of the time zone database, in any case, or an offset such as `+05:30`.
-    pub fn parse(name: &str) -> Option<Self> {
-        let name = name.trim();
-        if ["utc", "gmt", "z", "zulu", "etc/utc"]
-            .iter()
-            .any(|utc| name.eq_ignore_ascii_case(utc))
-        {
-            return Some(Zone::Utc);
-        }
-        if let Some(seconds) = parse_offset(name) {
-            return Some(Zone::Fixed(seconds));
-        }
-        let named = name.parse::<Tz>().ok();
-        named
-            .or_else(|| {
-                chrono_tz::TZ_VARIANTS
-                    .iter()
-                    .copied()
-                    .find(|tz| tz.name().eq_ignore_ascii_case(name))
-            })
-            .map(Zone::Named)
-    }
-
-    /// Seconds east of Greenwich at an instant.
-    pub fn offset_at(self, instant_us: i64) -> i32 {
-        match self {
-            Zone::Utc => 0,
-            Zone::Fixed(seconds) => seconds,
-            // The database covers more than chrono can express; beyond that only UTC is left.
-            Zone::Named(tz) => DateTime::from_timestamp_micros(instant_us).map_or(0, |t| {
-                tz.offset_from_utc_datetime(&t.naive_utc())
-                    .fix()
-                    .local_minus_utc()
-            }),
-        }
-    }
-}
-
-/// `+05`, `-0530`, `+05:30` or `+05:30:15` in seconds.
-fn parse_offset(text: &str) -> Option<i32> {
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
-    let mut parts = [0i32; 3];
-    if rest.contains(':') {
-        let mut fields = rest.split(':');
-        for part in &mut parts {
-            let Some(field) = fields.next() else { break };
-            *part = digits(field, 2)?;
-        }
-        if fields.next().is_some() {
-            return None;
-        }
-    } else if rest.len() == 4 {
-        parts[0] = digits(rest.get(..2)?, 2)?;
-        parts[1] = digits(rest.get(2..)?, 2)?;
-    } else {
-        parts[0] = digits(rest, 2)?;
-    }
-    let [hours, minutes, seconds] = parts;
-    (hours <= 15 && minutes < 60 && seconds < 60).then(|| sign * (hours * 3600 + minutes * 60 + seconds))
-}
-
-fn digits(text: &str, length_max: usize) -> Option<i32> {
-    let plain = !text.is_empty() && text.len() <= length_max && text.bytes().all(|b| b.is_ascii_digit());
-    plain.then(|| text.parse().ok()).flatten()
-}
 
 /// Year (0 = 1 BC), month and day of a day counted from 1970-01-01, in the Gregorian calendar without end.
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
@@ -136,7 +54,7 @@ pub fn write_timestamp(timestamp_us: i64, out: &mut BytesMut) {
     }
 }
 
-pub fn write_timestamptz(instant_us: i64, zone: Zone, out: &mut BytesMut) {
+pub fn write_timestamptz(instant_us: i64, zone: TimeZone, out: &mut BytesMut) {
     if write_infinity(instant_us == i64::MAX, instant_us == i64::MIN, out) {
         return;
     }
@@ -271,9 +189,9 @@ mod tests {
             ("America/New_York", "2023-12-31 19:00:00-05"),
             ("-03:30", "2023-12-31 20:30:00-03:30"),
         ] {
-            let zone = Zone::parse(zone).unwrap();
+            let zone = TimeZone::parse(zone).unwrap();
             assert_eq!(text(|out| write_timestamptz(newyear, zone, out)), expected);
         }
-        assert_eq!(Zone::parse("Mars/Base"), None);
+        assert_eq!(TimeZone::parse("Mars/Base"), None);
     }
 }

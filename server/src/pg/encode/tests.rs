@@ -379,7 +379,7 @@ fn records_quote_their_fields() {
 #[test]
 fn settings_change_the_text() {
     let style = Style {
-        zone: Zone::parse("Asia/Tokyo").unwrap(),
+        zone: TimeZone::parse("Asia/Tokyo").unwrap(),
         bytea: ByteaOutput::Escape,
         ..Style::default()
     };

@@ -1,11 +1,10 @@
 //! Text of dates and times, in the forms that Postgres writes and the ISO forms that people do.
 
-use std::str::FromStr;
-
 use arrow::datatypes::IntervalMonthDayNano;
-use chrono::{DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, Offset, TimeZone, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::time_zone::TimeZone;
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -46,13 +45,13 @@ pub fn timestamp_tz(text: &str, time_zone: &str) -> Result<i64> {
     let parts = parts(text, TYPE)?;
     let local = instant(&parts).ok_or_else(|| overflow(text))?;
     let zone = parts.zone.unwrap_or(time_zone);
-    let offset_us = offset_us(zone, local).ok_or_else(|| {
+    let zone = TimeZone::parse(zone).ok_or_else(|| {
         Error::new(
             ErrorKind::InvalidParameterValue,
             format!("time zone \"{zone}\" not recognized"),
         )
     })?;
-    local.checked_sub(offset_us).ok_or_else(|| overflow(text))
+    zone.instant_us(local).ok_or_else(|| overflow(text))
 }
 
 /// Days since 1970-01-01.
@@ -125,7 +124,7 @@ fn parts<'a>(text: &'a str, sql_type: &str) -> Result<Parts<'a>> {
         time_of_day(clock).ok_or_else(|| overflow(text))?
     };
     let zone = Some(zone.trim()).filter(|zone| !zone.is_empty());
-    if zone.is_some_and(|zone| offset_us(zone, 0).is_none()) {
+    if zone.is_some_and(|zone| TimeZone::parse(zone).is_none()) {
         return Err(invalid());
     }
     Ok(Parts { days, time_us, zone })
@@ -170,43 +169,6 @@ fn time_of_day(text: &str) -> Option<i64> {
     };
     let us = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction_us;
     (hours <= 24 && minutes < 60 && seconds <= 60 && us <= DAY_US).then_some(us)
-}
-
-/// How far `zone` is ahead of UTC at a local time. A local time that does not exist takes the offset
-/// before the change, one that exists twice the offset after it, as Postgres does.
-fn offset_us(zone: &str, local_us: i64) -> Option<i64> {
-    if zone.eq_ignore_ascii_case("z") || zone.eq_ignore_ascii_case("utc") || zone.eq_ignore_ascii_case("gmt")
-    {
-        return Some(0);
-    }
-    if let Some(sign) = zone.chars().next().filter(|c| ['+', '-'].contains(c)) {
-        let digits = &zone[1..];
-        let (hours, minutes) = match digits.split_once(':') {
-            Some((hours, minutes)) => (hours, minutes.split(':').next()?),
-            None if digits.len() == 4 => digits.split_at(2),
-            None => (digits, "0"),
-        };
-        let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-        if hours > 15 || minutes > 59 {
-            return None;
-        }
-        let us = (hours * 60 + minutes) * 60_000_000;
-        return Some(if sign == '-' { -us } else { us });
-    }
-    let zone = chrono_tz::TZ_VARIANTS
-        .iter()
-        .find(|known| known.name().eq_ignore_ascii_case(zone))
-        .copied()
-        .or_else(|| chrono_tz::Tz::from_str(zone).ok())?;
-    let local: NaiveDateTime = DateTime::from_timestamp_micros(local_us)?.naive_utc();
-    let offset = match zone.offset_from_local_datetime(&local) {
-        LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => offset.fix(),
-        LocalResult::None => {
-            let before = local.checked_sub_signed(chrono::TimeDelta::hours(3))?;
-            zone.offset_from_local_datetime(&before).earliest()?.fix()
-        }
-    };
-    Some(i64::from(offset.local_minus_utc()) * 1_000_000)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::function::AtTimeZone;
 use crate::planner::Purpose;
 use crate::planner::names::fold;
 
@@ -61,6 +62,11 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                     *access = AccessExpr::Dot(Expr::Value(field.into()));
                 }
             }
+        }
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            let time = std::mem::replace(timestamp.as_mut(), null());
+            let zone = std::mem::replace(time_zone.as_mut(), null());
+            *expr = call(AtTimeZone::NAME, vec![zone, time]);
         }
         Expr::Collate { expr: inner, .. } => {
             let inner = std::mem::replace(inner.as_mut(), null());
