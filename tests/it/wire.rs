@@ -29,23 +29,32 @@ async fn cancel_stops_the_work() -> Result<()> {
         // The request may overtake the query, so it is repeated until it has an effect.
         let mut ticks = tokio::time::interval(Duration::from_millis(50));
         let begun = tokio::time::Instant::now();
+        let mut requests = 0;
         let result = loop {
             tokio::select! {
                 result = &mut query => break result,
-                _ = ticks.tick() => token.cancel_query(NoTls).await?,
+                _ = ticks.tick() => {
+                    token.cancel_query(NoTls).await?;
+                    requests += 1;
+                }
             }
             assert!(begun.elapsed() < DEADLINE, "not cancelled: {sql}");
         };
         let error = result.expect_err("a cancelled query fails");
-        assert_eq!(
-            error.code(),
-            Some(&SqlState::QUERY_CANCELED),
-            "{sql}: {}",
-            error_text(&error)
-        );
-        assert_eq!(number(&client, "SELECT 1").await?, 1, "the session lives on");
+        assert!(is_cancelled(&error), "{sql}: {}", error_text(&error));
+        // The session lives on. A request that was still under way may stop what comes next, at most once each.
+        let mut answer = client.simple_query("SELECT 1").await;
+        while requests > 1 && answer.as_ref().is_err_and(is_cancelled) {
+            requests -= 1;
+            answer = client.simple_query("SELECT 1").await;
+        }
+        answer?;
     }
     Ok(())
+}
+
+fn is_cancelled(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::QUERY_CANCELED)
 }
 
 #[tokio::test]
