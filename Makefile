@@ -22,7 +22,8 @@ test:
 
 bench:
 	@scripts/tools compiler
-	$(CARGO) run --release --locked -p millpond-bench
+	$(CARGO) build --release --locked --workspace --bins
+	@exec "$(TARGET_DIR)/release/millpond-bench"
 
 fmt:
 	$(CARGO) fmt --all
