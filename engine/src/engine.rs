@@ -28,7 +28,7 @@ use crate::read::{self, ReadView};
 use crate::runtime::{Plan, Runtime};
 use crate::source::{Source, SourceContext};
 use crate::source_notes::StoredNotes;
-use crate::table::{Table, Tables};
+use crate::table::{Table, TableWrite, Tables};
 
 pub use crate::flush::{FlushReport, FlushTarget, Skipped};
 
@@ -208,14 +208,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds changes to a table: atomic, durable when it returns. Blocks; concurrent callers share one synced write.
+    /// Adds changes to a table: see [`Engine::write`].
     pub fn insert(&self, table: ObjectId, changes: Vec<ChangeBatch>) -> Result<()> {
-        let Some(Entry::Table(table)) = self.shared.entry(table) else {
-            return Err(Error::Bug(format!("object {table} is not a table")));
-        };
-        self.shared
-            .tables
-            .insert(&table, changes, &self.shared.timeline)?;
+        self.write(vec![(table, changes)])
+    }
+
+    /// Adds changes to tables: atomic, durable when it returns. Blocks; concurrent callers share one synced write.
+    pub fn write(&self, writes: Vec<(ObjectId, Vec<ChangeBatch>)>) -> Result<()> {
+        let writes = writes
+            .into_iter()
+            .map(|(table, changes)| match self.shared.entry(table) {
+                Some(Entry::Table(table)) => Ok(TableWrite { table, changes }),
+                _ => Err(Error::Bug(format!("object {table} is not a table"))),
+            });
+        let writes = writes.collect::<Result<Vec<_>>>()?;
+        self.shared.tables.write(writes, &self.shared.timeline)?;
         self.shared.maintenance.nudge();
         Ok(())
     }

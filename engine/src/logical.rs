@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::logical_plan::{Extension, InvariantLevel};
@@ -27,6 +27,19 @@ pub struct RelationSource {
     pub watermark: Option<Watermark>,
     /// No retractions ever come from it.
     pub append_only: bool,
+    pub rows: Rows,
+}
+
+/// Which rows of a relation a scan gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rows {
+    /// Those of its snapshot.
+    #[default]
+    Snapshot,
+    /// Those of its snapshot, each with its number in one more column.
+    Numbered,
+    /// Those that the running statement has written or taken away. Only one-off queries read them.
+    Written,
 }
 
 impl RelationSource {
@@ -43,6 +56,28 @@ impl RelationSource {
             schema: object.schema(),
             watermark: object.watermark().cloned(),
             append_only,
+            rows: Rows::Snapshot,
+        }
+    }
+
+    /// The rows of a table with their numbers in a last column of this name.
+    pub fn numbered(object: &Object, number: &str) -> Self {
+        let source = Self::new(object, false);
+        let mut fields = source.schema.fields().to_vec();
+        fields.push(Arc::new(Field::new(number, DataType::Int64, false)));
+        Self {
+            schema: Arc::new(Schema::new(fields)),
+            rows: Rows::Numbered,
+            ..source
+        }
+    }
+
+    /// The rows that the running statement has written into a table, or taken out of it.
+    pub fn written(object: &Object, schema: SchemaRef) -> Self {
+        Self {
+            schema,
+            rows: Rows::Written,
+            ..Self::new(object, false)
         }
     }
 }

@@ -22,7 +22,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use millpond_catalog::ObjectId;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::logical::RelationSource;
 use crate::oneoff::relation::RelationProvider;
 use crate::oneoff::window::WindowPlanner;
@@ -32,6 +32,11 @@ pub trait Readable: Send + Sync {
     /// The rows of `object`, with the columns in `projection` (in that order; all when `None`). Dropping the stream stops
     /// the reading.
     fn scan(&self, object: ObjectId, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream>;
+
+    /// The rows that the running statement has written or taken away: see [`crate::logical::Rows::Written`].
+    fn written(&self, _projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {
+        Err(Error::Bug("the statement has written no rows".to_owned()))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -120,8 +125,7 @@ fn resolve(plan: LogicalPlan, relations: &Arc<dyn Readable>) -> DataFusionResult
         let Some(source) = scan.source.downcast_ref::<RelationSource>() else {
             return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
         };
-        let provider =
-            RelationProvider::new(source.object, Arc::clone(&source.schema), Arc::clone(relations));
+        let provider = RelationProvider::new(source, Arc::clone(relations));
         scan.source = provider_as_source(Arc::new(provider));
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     })?;

@@ -1,7 +1,8 @@
-//! Inserts: concurrent callers share one synced write.
+//! Changes of tables: concurrent callers share one synced write.
 //!
-//! Whoever finds no commit under way commits for all that have queued up; the others wait and find their answer. An
-//! insert is wholly in one transaction and one cut, and it is durable before its caller hears of it.
+//! Whoever finds no commit under way commits for all that have queued up; the others wait and find their answer. What one
+//! caller brings, to however many tables, is wholly in one transaction and one cut, and it is durable before its caller
+//! hears of it. A caller whose change depends on the rows of a table keeps others from changing them meanwhile.
 
 use std::sync::Arc;
 
@@ -24,6 +25,12 @@ pub(crate) struct Table {
     pub(crate) relation: Arc<Relation>,
 }
 
+/// Changes of one table.
+pub(crate) struct TableWrite {
+    pub(crate) table: Arc<Table>,
+    pub(crate) changes: Vec<ChangeBatch>,
+}
+
 pub(crate) struct Tables {
     storage: Storage,
     queue: Mutex<Vec<Request>>,
@@ -32,8 +39,7 @@ pub(crate) struct Tables {
 }
 
 struct Request {
-    table: Arc<Table>,
-    changes: Vec<ChangeBatch>,
+    writes: Vec<TableWrite>,
     bytes: usize,
     answer: Arc<Mutex<Option<Result<()>>>>,
 }
@@ -47,25 +53,20 @@ impl Tables {
         }
     }
 
-    pub(crate) fn insert(
-        &self,
-        table: &Arc<Table>,
-        changes: Vec<ChangeBatch>,
-        timeline: &Timeline,
-    ) -> Result<()> {
-        let changes: Vec<ChangeBatch> = changes
-            .into_iter()
-            .filter(|changes| !changes.is_empty())
-            .collect();
-        if changes.is_empty() {
+    pub(crate) fn write(&self, mut writes: Vec<TableWrite>, timeline: &Timeline) -> Result<()> {
+        for write in &mut writes {
+            write.changes.retain(|changes| !changes.is_empty());
+            check(&write.table, &write.changes)?;
+        }
+        writes.retain(|write| !write.changes.is_empty());
+        if writes.is_empty() {
             return Ok(());
         }
-        check(table, &changes)?;
         let answer = Arc::new(Mutex::new(None));
-        let bytes = changes.iter().map(ChangeBatch::memory_size).sum();
+        let changes = writes.iter().flat_map(|write| &write.changes);
+        let bytes = changes.map(ChangeBatch::memory_size).sum();
         let request = Request {
-            table: Arc::clone(table),
-            changes,
+            writes,
             bytes,
             answer: Arc::clone(&answer),
         };
@@ -99,11 +100,11 @@ impl Tables {
 
     fn commit(&self, group: &[Request], timeline: &Timeline) -> Result<()> {
         let mut by_table: HashMap<ObjectId, (&Table, Vec<ChangeBatch>)> = HashMap::new();
-        for request in group {
+        for write in group.iter().flat_map(|request| &request.writes) {
             let (_, changes) = by_table
-                .entry(request.table.id)
-                .or_insert((&request.table, Vec::new()));
-            changes.extend(request.changes.iter().cloned());
+                .entry(write.table.id)
+                .or_insert((&write.table, Vec::new()));
+            changes.extend(write.changes.iter().cloned());
         }
         let ids: Vec<ObjectId> = by_table.keys().copied().collect();
         timeline.commit(&ids, |cut| {
@@ -128,10 +129,7 @@ fn check(table: &Table, changes: &[ChangeBatch]) -> Result<()> {
                 .collect::<Vec<_>>()
         };
         if types(&batch.schema()) != types(&expected) {
-            return Err(Error::Bug(format!(
-                "rows inserted into {} have another schema",
-                table.name
-            )));
+            return Err(Error::Bug(format!("rows for {} have another schema", table.name)));
         }
         let retracts = batch
             .weights()

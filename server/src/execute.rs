@@ -3,13 +3,13 @@
 mod cursor;
 mod explain;
 mod flush;
-mod insert;
 mod prepared;
 mod reading;
 mod select;
 mod set;
 mod show;
 mod transaction;
+mod write;
 
 pub(crate) use prepared::evaluate;
 
@@ -114,7 +114,8 @@ impl Execution<'_> {
             | PlanKind::Drop(_)
             | PlanKind::AlterView(_)
             | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
-            PlanKind::Insert(insert) => self.insert(insert).await,
+            PlanKind::Write(write) => self.write(*write).await,
+            PlanKind::Truncate(tables) => self.truncate(&tables).await,
             PlanKind::Select(select) => self.select(select),
             PlanKind::Explain(explain) => self.explain(explain).await,
             PlanKind::Rows(rows) => show::show(rows),
@@ -166,13 +167,17 @@ pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<Outpu
         PlanKind::Select(select) => Some(select.columns.clone()),
         PlanKind::Explain(explain) => Some(explain.columns.clone()),
         PlanKind::Rows(rows) => Some(rows.columns.clone()),
+        PlanKind::Write(write) => write
+            .returning
+            .as_ref()
+            .map(|returning| returning.columns.clone()),
         PlanKind::Execute(execute) => session.statement(&execute.name)?.columns.clone(),
         PlanKind::Fetch(fetch) if !fetch.skip => session.cursor(&fetch.cursor)?.columns.clone(),
         PlanKind::CreateRelation(_)
         | PlanKind::CreateView(_)
         | PlanKind::Drop(_)
         | PlanKind::AlterView(_)
-        | PlanKind::Insert(_)
+        | PlanKind::Truncate(_)
         | PlanKind::Set(_)
         | PlanKind::ResetAll
         | PlanKind::Flush(_)

@@ -21,3 +21,4 @@ pub mod relations;
 pub mod server;
 pub mod session;
 pub mod sys;
+pub mod table_locks;

@@ -34,8 +34,29 @@ pub enum RowsTag {
     Select,
     /// `FETCH n`.
     Fetch,
+    /// `INSERT 0 n`, `UPDATE n`, `DELETE n` with RETURNING.
+    Written(Written),
     /// The same words whatever the number of rows: `SHOW`, `EXPLAIN`.
     Fixed(&'static str),
+}
+
+/// What a statement did to the rows of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Insert,
+    Update,
+    Delete,
+}
+
+impl Written {
+    /// The command tag for `rows` rows.
+    pub fn tag(self, rows: u64) -> String {
+        match self {
+            Written::Insert => format!("INSERT 0 {rows}"),
+            Written::Update => format!("UPDATE {rows}"),
+            Written::Delete => format!("DELETE {rows}"),
+        }
+    }
 }
 
 impl Outcome {
@@ -69,6 +90,7 @@ impl RowsTag {
         match self {
             RowsTag::Select => format!("SELECT {rows}"),
             RowsTag::Fetch => format!("FETCH {rows}"),
+            RowsTag::Written(written) => written.tag(rows),
             RowsTag::Fixed(tag) => tag.to_owned(),
         }
     }

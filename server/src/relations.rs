@@ -49,6 +49,14 @@ impl Relations for ServerRelations {
         Arc::new(RelationSource::new(object, append_only))
     }
 
+    fn numbered_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
+        Arc::new(RelationSource::numbered(object, millpond_sql::ROW_NUMBER))
+    }
+
+    fn written_source(&self, object: &Arc<Object>, schema: SchemaRef) -> Arc<dyn TableSource> {
+        Arc::new(RelationSource::written(object, schema))
+    }
+
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>> {
         system_table(schema, name, &self.system)
     }

@@ -20,6 +20,7 @@ use crate::error::{Result, SessionError};
 use crate::pg::auth::Verifier;
 use crate::pg_catalog::ServerState;
 use crate::session::{Client, SessionInfo, Sessions};
+use crate::table_locks::TableLocks;
 
 /// Planning and evaluating deeply nested expressions takes a deep stack.
 const STACK_BYTES: usize = 8 << 20;
@@ -33,6 +34,7 @@ pub struct Server {
     pub sessions: Arc<Sessions>,
     /// What system tables and functions see of the server.
     pub system: ServerState,
+    pub table_locks: TableLocks,
     pub clock: Arc<dyn Clock>,
     /// `None`: everybody is let in, and only this machine can connect.
     pub password: Option<Verifier>,
@@ -100,6 +102,7 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
         coordinator,
         sessions,
         system,
+        table_locks: TableLocks::default(),
         clock,
         password: config.password.as_deref().map(Verifier::new),
         queries: query_runtime.handle().clone(),

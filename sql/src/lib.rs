@@ -23,7 +23,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use parser::parse;
 pub use plan::{Notice, Plan, PlanKind};
 pub use planner::options::{OptionDeclaration, RELATION_OPTIONS, VIEW_OPTIONS};
-pub use planner::{PlanContext, optimize, plan, plan_object, read_text};
+pub use planner::{PlanContext, ROW_NUMBER, optimize, plan, plan_object, read_text};
 pub use relations::Relations;
 pub use settings::{SETTINGS, Setting, SettingType, Settings};
 pub use statement::{ParsedStatement, Statement};

@@ -33,6 +33,7 @@ mod session;
 mod show;
 mod tokens;
 mod transaction;
+mod write;
 
 use dialect::MillpondDialect;
 use tokens::Tokens;
@@ -114,12 +115,16 @@ impl Tokens<'_> {
             return Err(self.unexpected("an SQL statement"));
         };
         match word.as_str() {
-            "SELECT" | "WITH" | "VALUES" | "TABLE" => self.query_statement(),
+            "SELECT" | "VALUES" | "TABLE" => self.query_statement(),
+            "WITH" => self.with_statement(),
             "CREATE" => self.create(),
             "DROP" => self.drop(),
             "ALTER" => self.alter(),
             "PAUSE" | "SUSPEND" | "RESUME" | "STOP" | "TERMINATE" => self.short_alter(),
             "INSERT" => self.insert(),
+            "UPDATE" => self.update(),
+            "DELETE" => self.delete(),
+            "TRUNCATE" => self.truncate(),
             "EXPLAIN" => self.explain(),
             "DESCRIBE" | "DESC" => self.describe(),
             "SHOW" => self.show(),

@@ -36,7 +36,9 @@ pub enum PlanKind {
     CreateView(CreateView),
     Drop(Drop),
     AlterView(AlterView),
-    Insert(Insert),
+    Write(Box<Write>),
+    /// All rows of these tables go.
+    Truncate(Vec<ObjectId>),
     Select(Select),
     Explain(Explain),
     /// An answer known already: SHOW.
@@ -120,17 +122,50 @@ pub struct AlterView {
     pub action: AlterAction,
 }
 
+/// INSERT, UPDATE or DELETE.
 #[derive(Debug, Clone)]
-pub struct Insert {
+pub struct Write {
     pub table: ObjectId,
-    /// Analyzed, not optimized. Its fields have the names and Arrow types of the table's columns, in order.
+    pub action: WriteAction,
+    /// Analyzed, not optimized. Its columns are said by the action.
     pub query: LogicalPlan,
+    /// What the query reads, the table only if the statement names it beside.
     pub reads: Vec<ObjectId>,
+    pub checks: RowChecks,
+    pub returning: Option<Returning>,
+}
+
+/// What is done with the rows of a [`Write`]'s query. Rows of the table have its columns in order, with their names (only
+/// for INSERT) and Arrow types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteAction {
+    /// The columns are the new row.
+    Insert,
+    /// The columns are the number of the row, the row as it stands, the row as it will be, and what RETURNING needs
+    /// beside. A row whose number came before is left out.
+    Update,
+    /// The columns are the number of the row, the row, and what RETURNING needs beside. A row whose number came before
+    /// is left out.
+    Delete,
+}
+
+/// What a table asks of new rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowChecks {
     /// Positions of columns that must not be NULL.
     pub not_null: Vec<usize>,
     /// Positions of columns with a greatest number of characters, checked as Postgres does: trailing blanks over the
     /// length are cut, anything else is an error.
     pub max_length: Vec<(usize, u32)>,
+}
+
+/// The answer of a [`Write`].
+#[derive(Debug, Clone)]
+pub struct Returning {
+    /// Reads the written rows, and beside them what the query of the statement gave for it.
+    pub query: LogicalPlan,
+    pub reads: Vec<ObjectId>,
+    pub columns: Vec<OutputColumn>,
 }
 
 #[derive(Debug, Clone)]

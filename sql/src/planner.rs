@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use crate::statement::{AlterView as AlterViewStatement, Flush, ParsedStatement, Statement};
 use crate::text::SourceText;
 
+mod assignment;
 mod canonical;
 mod create_relation;
 mod create_streaming_view;
@@ -20,7 +21,6 @@ mod cursor;
 mod drop;
 mod explain;
 mod expression;
-mod insert;
 mod literal;
 mod names;
 pub(crate) mod options;
@@ -38,9 +38,11 @@ mod subquery;
 mod translate;
 mod types;
 mod window;
+mod write;
 
 pub use literal::read_text;
 pub use rules::optimize;
+pub use write::ROW_NUMBER;
 
 /// All that planning may look at besides the statement.
 #[derive(Clone, Copy)]
@@ -82,7 +84,10 @@ fn plan_statement(
         Statement::CreateView(create) => create_streaming_view::plan(create, text, context),
         Statement::Drop(drop) => drop::plan(drop, text, context),
         Statement::AlterView(alter) => plan_alter(alter, text, context),
-        Statement::Insert(insert) => insert::plan(insert, text, context),
+        Statement::Insert(insert) => write::plan_insert(insert, text, context),
+        Statement::Update(update) => write::plan_update(update, text, context),
+        Statement::Delete(delete) => write::plan_delete(delete, text, context),
+        Statement::Truncate(truncate) => write::plan_truncate(truncate, text, context),
         Statement::Query(query) => select::plan(query, text, context),
         Statement::Explain(explain) => explain::plan(explain, text, context),
         Statement::Show(show) => show::plan(show, text, context),

@@ -16,6 +16,13 @@ pub trait Relations {
     /// What a scan of a catalog object refers to.
     fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource>;
 
+    /// A table of the catalog as [`Relations::table_source`], with a last column [`crate::ROW_NUMBER`] of type `bigint` that
+    /// tells the rows of one scan apart.
+    fn numbered_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource>;
+
+    /// The rows of `schema` that a statement has written into a table, or taken out of it.
+    fn written_source(&self, object: &Arc<Object>, schema: SchemaRef) -> Arc<dyn TableSource>;
+
     /// A relation of `sys`, `pg_catalog` or `information_schema`.
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>>;
 

@@ -11,6 +11,11 @@ use sqlparser::ast;
 use crate::text::SourceText;
 
 mod display;
+mod write;
+
+pub use write::{
+    AssignedValue, Assignment, Delete, Insert, InsertSource, Target as WriteTarget, Truncate, Update,
+};
 
 /// One statement of the text that a client sent.
 #[derive(Debug, Clone)]
@@ -37,6 +42,9 @@ pub enum Statement {
     Drop(Drop),
     AlterView(AlterView),
     Insert(Insert),
+    Update(Update),
+    Delete(Delete),
+    Truncate(Truncate),
     /// SELECT, VALUES, TABLE, WITH.
     Query(Box<ast::Query>),
     Explain(Explain),
@@ -182,21 +190,6 @@ pub struct AlterView {
     pub name: ast::ObjectName,
     pub if_exists: bool,
     pub action: AlterAction,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Insert {
-    pub table: ast::ObjectName,
-    /// Empty: all columns in order.
-    pub columns: Vec<ast::Ident>,
-    pub source: InsertSource,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum InsertSource {
-    DefaultValues,
-    /// `VALUES` or `SELECT`; `DEFAULT` may stand in a `VALUES` row.
-    Query(Box<ast::Query>),
 }
 
 /// Which form of a statement EXPLAIN shows.

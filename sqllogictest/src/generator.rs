@@ -4,6 +4,7 @@
 //! with its own tables and views; case n of a seed is the same whenever it is run, up to the server's own timing. A
 //! failure reports the statements of its case as a script that can be pasted into psql.
 
+mod change;
 mod query;
 mod schema;
 
@@ -101,7 +102,8 @@ impl Case {
         }
         for _ in 0..self.random.random_range(15..=40) {
             match self.random.random_range(0..100) {
-                0..50 => self.insert().await?,
+                0..32 => self.insert().await?,
+                32..50 => self.change().await?,
                 50..70 => self.create_view().await?,
                 70..85 => self.flush_and_check(report).await?,
                 85..93 => self.restart()?,
@@ -123,6 +125,12 @@ impl Case {
         let table = self.tables.choose(&mut self.random).expect("a case has tables");
         let insert = table.insert(&mut self.random);
         self.execute(insert).await
+    }
+
+    async fn change(&mut self) -> Result<()> {
+        let table = self.tables.choose(&mut self.random).expect("a case has tables");
+        let change = table.change(&mut self.random);
+        self.execute(change).await
     }
 
     async fn create_view(&mut self) -> Result<()> {

@@ -323,9 +323,17 @@ fn created_view(sql: &str) -> Option<String> {
 /// A statement that brings input and does not look at views.
 fn is_data_statement(sql: &str) -> bool {
     let upper = sql.trim_start().to_ascii_uppercase();
-    ["INSERT ", "CREATE TABLE ", "CREATE STREAM ", "CREATE SOURCE "]
-        .iter()
-        .any(|begin| upper.starts_with(begin))
+    [
+        "INSERT ",
+        "UPDATE ",
+        "DELETE ",
+        "TRUNCATE ",
+        "CREATE TABLE ",
+        "CREATE STREAM ",
+        "CREATE SOURCE ",
+    ]
+    .iter()
+    .any(|begin| upper.starts_with(begin))
 }
 
 fn is_append(sql: &str) -> bool {

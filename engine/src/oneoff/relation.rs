@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -12,22 +13,25 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures::stream;
+use futures::{StreamExt, stream};
 use millpond_catalog::ObjectId;
 
+use crate::logical::{RelationSource, Rows};
 use crate::oneoff::Readable;
 
 pub(super) struct RelationProvider {
     object: ObjectId,
+    rows: Rows,
     schema: SchemaRef,
     relations: Arc<dyn Readable>,
 }
 
 impl RelationProvider {
-    pub fn new(object: ObjectId, schema: SchemaRef, relations: Arc<dyn Readable>) -> Self {
+    pub fn new(source: &RelationSource, relations: Arc<dyn Readable>) -> Self {
         Self {
-            object,
-            schema,
+            object: source.object,
+            rows: source.rows,
+            schema: Arc::clone(&source.schema),
             relations,
         }
     }
@@ -62,6 +66,8 @@ impl TableProvider for RelationProvider {
         };
         let rows = RelationRows {
             object: self.object,
+            rows: self.rows,
+            number: self.schema.fields().len().saturating_sub(1),
             projection: projection.cloned(),
             schema: Arc::clone(&schema),
             relations: Arc::clone(&self.relations),
@@ -79,6 +85,9 @@ impl TableProvider for RelationProvider {
 
 struct RelationRows {
     object: ObjectId,
+    rows: Rows,
+    /// Position of the column with the row's number, where rows are numbered.
+    number: usize,
     projection: Option<Vec<usize>>,
     schema: SchemaRef,
     relations: Arc<dyn Readable>,
@@ -96,11 +105,54 @@ impl PartitionStream for RelationRows {
     }
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        self.relations
-            .scan(self.object, self.projection.as_deref())
-            .unwrap_or_else(|error| {
-                let failed = stream::iter([Err(DataFusionError::from(error))]);
-                Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), failed))
-            })
+        let projection = self.projection.as_deref();
+        let rows = match self.rows {
+            Rows::Snapshot => self.relations.scan(self.object, projection),
+            Rows::Written => self.relations.written(projection),
+            Rows::Numbered => self.numbered(),
+        };
+        rows.unwrap_or_else(|error| {
+            let failed = stream::iter([Err(DataFusionError::from(error))]);
+            Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), failed))
+        })
+    }
+}
+
+impl RelationRows {
+    /// Rows with their numbers. A snapshot gives its rows in the same order at every scan.
+    fn numbered(&self) -> crate::error::Result<SendableRecordBatchStream> {
+        let wanted: Vec<usize> = match &self.projection {
+            Some(projection) => projection.clone(),
+            None => (0..=self.number).collect(),
+        };
+        let stored: Vec<usize> = wanted
+            .iter()
+            .copied()
+            .filter(|column| *column != self.number)
+            .collect();
+        let rows = self.relations.scan(self.object, Some(&stored))?;
+        let schema = Arc::clone(&self.schema);
+        let number = self.number;
+        let mut next = 0_i64;
+        let numbered = rows.map(move |batch| {
+            let batch = batch?;
+            let mut rest = batch.columns().iter();
+            let begin = next;
+            next += i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(begin..next));
+            let columns = wanted.iter().map(|column| match *column == number {
+                true => Some(Arc::clone(&numbers)),
+                false => rest.next().cloned(),
+            });
+            let columns = columns.flatten().collect();
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            Ok(RecordBatch::try_new_with_options(
+                Arc::clone(&schema),
+                columns,
+                &options,
+            )?)
+        });
+        let adapter = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), numbered);
+        Ok(Box::pin(adapter))
     }
 }

@@ -41,18 +41,26 @@ impl Execution<'_> {
                 }
             },
             PlanKind::Select(select) => self.physical(select.query, &select.reads, analyze).await,
-            PlanKind::Insert(_) if analyze => Err(SessionError::Unsupported {
-                message: "EXPLAIN ANALYZE of an INSERT is not supported".into(),
-                hint: Some("EXPLAIN ANALYZE its SELECT.".into()),
+            PlanKind::Write(_) if analyze => Err(SessionError::Unsupported {
+                message: "EXPLAIN ANALYZE of a statement that changes a table is not supported".into(),
+                hint: Some("EXPLAIN ANALYZE a SELECT with the same WHERE.".into()),
             }
             .into()),
-            PlanKind::Insert(insert) => self.physical(insert.query, &insert.reads, false).await,
+            PlanKind::Write(write) => {
+                let reads = write
+                    .reads
+                    .iter()
+                    .copied()
+                    .chain([write.table])
+                    .collect::<Vec<_>>();
+                self.physical(write.query, &reads, false).await
+            }
             other => Ok(format!("{other}\n(nothing runs)")),
         }
     }
 
     async fn physical(&mut self, query: LogicalPlan, reads: &[ObjectId], analyze: bool) -> Result<String> {
-        let view = Arc::new(Reading(self.server.coordinator.engine().read(reads)?));
+        let view = Arc::new(Reading::new(self.server.coordinator.engine().read(reads)?));
         let optimized = guarded(|| Ok(millpond_sql::optimize(query.clone())?))?;
         let mut text = self
             .work

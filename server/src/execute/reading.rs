@@ -15,11 +15,29 @@ use millpond_engine::read::{ReadView, SourceRead};
 use millpond_engine::source::{Slice, SliceReader};
 
 /// All relations of one statement at their common cut.
-pub(super) struct Reading(pub ReadView);
+pub(super) struct Reading {
+    view: ReadView,
+    /// The rows that the statement has written or taken away, for its RETURNING.
+    written: Vec<RecordBatch>,
+}
+
+impl Reading {
+    pub fn new(view: ReadView) -> Self {
+        Self {
+            view,
+            written: Vec::new(),
+        }
+    }
+
+    /// Adds the rows that RETURNING reads.
+    pub fn with_written(self, written: Vec<RecordBatch>) -> Self {
+        Self { written, ..self }
+    }
+}
 
 impl Readable for Reading {
     fn scan(&self, object: ObjectId, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {
-        if let Some(snapshot) = self.0.relations.get(&object) {
+        if let Some(snapshot) = self.view.relations.get(&object) {
             let projection = projection.map(<[usize]>::to_vec);
             let schema = projected(&snapshot.schema(), projection.as_deref())?;
             let batches = snapshot.scan().map(move |batch| {
@@ -34,12 +52,28 @@ impl Readable for Reading {
                 stream::iter(batches),
             )));
         }
-        match self.0.sources.get(&object) {
+        match self.view.sources.get(&object) {
             Some(source) => scan_source(source, projection),
             None => Err(Error::Bug(format!(
                 "object {object} is read without having been planned for"
             ))),
         }
+    }
+
+    fn written(&self, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {
+        let Some(first) = self.written.first() else {
+            return Err(Error::Bug("RETURNING is read without rows".to_owned()));
+        };
+        let schema = projected(&first.schema(), projection)?;
+        let batches = self.written.iter().map(|batch| match projection {
+            Some(columns) => batch.project(columns).map_err(DataFusionError::from),
+            None => Ok(batch.clone()),
+        });
+        let batches: Vec<_> = batches.collect();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            schema,
+            stream::iter(batches),
+        )))
     }
 }
 

@@ -36,6 +36,12 @@ impl Execution<'_> {
 
     /// Starts a query over the objects it reads, all at one cut.
     pub(super) fn run_query(&mut self, query: LogicalPlan, reads: &[ObjectId]) -> Result<RowStream> {
+        let view = self.read(reads)?;
+        Ok(start(self.server, query, Reading::new(view)))
+    }
+
+    /// What a statement over these objects sees.
+    pub(super) fn read(&mut self, reads: &[ObjectId]) -> Result<ReadView> {
         let view = self.server.coordinator.engine().read(reads)?;
         for apart in &view.apart {
             let text = format!(
@@ -46,7 +52,12 @@ impl Execution<'_> {
                 .notices
                 .push(Notice::warning(NoticeKind::Limited, text));
         }
-        Ok(start(self.server, query, view))
+        Ok(view)
+    }
+
+    /// Starts a query over what was read.
+    pub(super) fn start(&self, query: LogicalPlan, reading: Reading) -> RowStream {
+        start(self.server, query, reading)
     }
 }
 
@@ -65,11 +76,11 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn start(server: &Arc<Server>, query: LogicalPlan, view: ReadView) -> RowStream {
+fn start(server: &Arc<Server>, query: LogicalPlan, reading: Reading) -> RowStream {
     let (sender, receiver) = mpsc::channel(BATCHES_WAITING_MAX);
     let options = server.oneoff.clone();
     let task = server.queries.spawn(async move {
-        let result = produce(query, view, &options, &sender).await;
+        let result = produce(query, reading, &options, &sender).await;
         // Nobody listens any more when this fails.
         let _ = sender.send(Item::End(result)).await;
     });
@@ -92,12 +103,12 @@ fn start(server: &Arc<Server>, query: LogicalPlan, view: ReadView) -> RowStream 
 
 async fn produce(
     query: LogicalPlan,
-    view: ReadView,
+    reading: Reading,
     options: &oneoff::OneoffOptions,
     sender: &mpsc::Sender<Item>,
 ) -> Result<()> {
     let query = guarded(|| Ok(millpond_sql::optimize(query)?))?;
-    let mut batches = oneoff::execute(query, Arc::new(Reading(view)), options).await?;
+    let mut batches = oneoff::execute(query, Arc::new(reading), options).await?;
     while let Some(batch) = batches.next().await {
         if sender.send(Item::Batch(batch?)).await.is_err() {
             break;

@@ -36,12 +36,13 @@ impl Tokens<'_> {
             match self.statement()? {
                 statement @ (Statement::Query(_)
                 | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
                 | Statement::CreateView(_)
                 | Statement::DeclareCursor(_)
                 | Statement::Execute(_)) => ExplainTarget::Statement(Box::new(statement)),
                 _ => {
-                    let message =
-                        "EXPLAIN takes a query, INSERT, CREATE STREAMING VIEW or a streaming view's name";
+                    let message = "EXPLAIN takes a query, INSERT, UPDATE, DELETE, CREATE STREAMING VIEW or a streaming view's name";
                     return Err(self.at(Error::syntax(message), position));
                 }
             }

@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{Insert, InsertSource, Statement};
+use crate::statement::{Insert, InsertSource, Statement, WriteTarget};
 
 use super::Tokens;
 
@@ -12,38 +12,37 @@ impl Tokens<'_> {
         self.expect_words(&["INSERT", "INTO"])?;
         let _ = self.words(&["TABLE"]) && self.peek_word().is_some();
         let table = self.object_name()?;
-        if self.word("AS") {
-            self.identifier()?;
-        }
+        let alias = if self.word("AS") {
+            Some(self.identifier()?)
+        } else {
+            None
+        };
         let columns = if self.is_column_list() {
             self.list(Self::identifier)?
         } else {
             Vec::new()
         };
-        if self.words(&["DEFAULT", "VALUES"]) {
-            return Ok(Statement::Insert(Insert {
-                table,
-                columns,
-                source: InsertSource::DefaultValues,
-            }));
-        }
         if self.peek_word().as_deref() == Some("OVERRIDING") {
             return Err(self.here(Error::unsupported("OVERRIDING is not supported yet")));
         }
-        let query = self.query()?;
+        let source = if self.words(&["DEFAULT", "VALUES"]) {
+            InsertSource::DefaultValues
+        } else {
+            InsertSource::Query(self.query()?)
+        };
         if self.peek_words(&["ON", "CONFLICT"]) {
             return Err(self.here(
                 Error::unsupported("INSERT .. ON CONFLICT is not supported yet")
                     .with_hint("A streaming view can keep one row per key."),
             ));
         }
-        if self.peek_word().as_deref() == Some("RETURNING") {
-            return Err(self.here(Error::unsupported("INSERT .. RETURNING is not supported yet")));
-        }
+        let returning = self.returning()?;
         Ok(Statement::Insert(Insert {
-            table,
+            with: None,
+            target: WriteTarget { table, alias },
             columns,
-            source: InsertSource::Query(query),
+            source,
+            returning,
         }))
     }
 

@@ -19,7 +19,10 @@ impl Tokens<'_> {
         self.expect_word("AS")?;
         let start = self.next_offset();
         let statement = self.statement()?;
-        if !matches!(statement, Statement::Query(_) | Statement::Insert(_)) {
+        if !matches!(
+            statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        ) {
             return Err(self.at(Error::syntax("PREPARE takes a query or INSERT"), start));
         }
         let text_range = self.range_from(start);

@@ -7,15 +7,9 @@ use super::Tokens;
 /// First words, and what to do instead.
 const REFUSED: &[(&str, &str)] = &[
     (
-        "UPDATE",
-        "Tables take INSERT only; UPDATE comes with a later version.",
+        "MERGE",
+        "Use INSERT .. ON CONFLICT, or UPDATE and INSERT in a transaction.",
     ),
-    (
-        "DELETE",
-        "Tables take INSERT only; DELETE comes with a later version.",
-    ),
-    ("TRUNCATE", "DROP the table and create it again."),
-    ("MERGE", "Tables take INSERT only."),
     (
         "COPY",
         "Use INSERT, or CREATE SOURCE over files; COPY comes with a later version.",
@@ -87,6 +81,9 @@ const STATEMENTS: &[&str] = &[
     "STOP",
     "TERMINATE",
     "INSERT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
     "EXPLAIN",
     "DESCRIBE",
     "SHOW",

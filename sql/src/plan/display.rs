@@ -42,6 +42,8 @@ impl Display for Tree<'_> {
         self.0
             .display_indent()
             .to_string()
+            // Stands before names that are not the user's.
+            .replace('\u{1}', "$")
             .lines()
             .try_for_each(|line| write!(f, "\n  {line}"))
     }
@@ -54,7 +56,8 @@ impl Display for PlanKind {
             PlanKind::CreateView(create) => create.fmt(f),
             PlanKind::Drop(drop) => write!(f, "Drop {}", Ids(&drop.objects)),
             PlanKind::AlterView(alter) => write!(f, "AlterView {} {:?}", alter.view, alter.action),
-            PlanKind::Insert(insert) => insert.fmt(f),
+            PlanKind::Write(write) => write.fmt(f),
+            PlanKind::Truncate(tables) => write!(f, "Truncate {}", Ids(tables)),
             PlanKind::Select(select) => select.fmt(f),
             PlanKind::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { plan, .. } => {
@@ -177,31 +180,44 @@ impl Display for CreateView {
     }
 }
 
-impl Display for Insert {
+impl Display for Write {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(
-            f,
-            "Insert into {} reads {} not null {:?}",
-            self.table,
-            Ids(&self.reads),
-            self.not_null
-        )?;
-        if !self.max_length.is_empty() {
-            write!(f, " max length {:?}", self.max_length)?;
+        let action = match self.action {
+            WriteAction::Insert => "Insert into",
+            WriteAction::Update => "Update",
+            WriteAction::Delete => "Delete from",
+        };
+        write!(f, "{action} {} reads {}", self.table, Ids(&self.reads))?;
+        if self.action != WriteAction::Delete {
+            write!(f, " not null {:?}", self.checks.not_null)?;
+            if !self.checks.max_length.is_empty() {
+                write!(f, " max length {:?}", self.checks.max_length)?;
+            }
         }
-        Tree(&self.query).fmt(f)
+        Tree(&self.query).fmt(f)?;
+        if let Some(returning) = &self.returning {
+            write!(f, "\nReturning")?;
+            columns(&returning.columns, f)?;
+            Tree(&returning.query).fmt(f)?;
+        }
+        Ok(())
     }
+}
+
+fn columns(columns: &[OutputColumn], f: &mut Formatter<'_>) -> Result {
+    for column in columns {
+        write!(f, "\n  {}: {}", column.name, column.sql_type)?;
+        if let Some((object, position)) = column.origin {
+            write!(f, " from {object}.{position}")?;
+        }
+    }
+    Ok(())
 }
 
 impl Display for Select {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "Select reads {}", Ids(&self.reads))?;
-        for column in &self.columns {
-            write!(f, "\n  {}: {}", column.name, column.sql_type)?;
-            if let Some((object, position)) = column.origin {
-                write!(f, " from {object}.{position}")?;
-            }
-        }
+        columns(&self.columns, f)?;
         Tree(&self.query).fmt(f)
     }
 }

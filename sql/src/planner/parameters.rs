@@ -232,7 +232,13 @@ fn bind_value(value: &ScalarValue, sql_type: &SqlType) -> Result<ScalarValue> {
 fn bind_kind(kind: &mut PlanKind, values: &[ScalarValue]) -> Result<()> {
     match kind {
         PlanKind::Select(select) => bind_query(&mut select.query, values),
-        PlanKind::Insert(insert) => bind_query(&mut insert.query, values),
+        PlanKind::Write(write) => {
+            bind_query(&mut write.query, values)?;
+            match &mut write.returning {
+                Some(returning) => bind_query(&mut returning.query, values),
+                None => Ok(()),
+            }
+        }
         PlanKind::DeclareCursor(declare) => bind_query(&mut declare.select.query, values),
         PlanKind::Explain(explain) => match &mut explain.target {
             ExplainTarget::Statement { plan, .. } => {

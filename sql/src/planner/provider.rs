@@ -18,6 +18,7 @@ use super::expression::Operators;
 use super::names;
 use super::types::Types;
 use super::window::WindowRelations;
+use super::write::TargetRows;
 use super::{PlanContext, Purpose};
 
 /// The functions that come with the library, by name and alias.
@@ -73,6 +74,8 @@ pub struct Provider<'a> {
     aggregate: HashMap<String, Arc<AggregateUDF>>,
     window: HashMap<String, Arc<WindowUDF>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
+    /// Rows of the table that the statement changes.
+    rows: Option<TargetRows>,
 }
 
 impl fmt::Debug for Provider<'_> {
@@ -84,7 +87,12 @@ impl fmt::Debug for Provider<'_> {
 }
 
 impl<'a> Provider<'a> {
-    pub fn new(context: PlanContext<'a>, purpose: Purpose, windows: Arc<WindowRelations>) -> Self {
+    pub fn new(
+        context: PlanContext<'a>,
+        purpose: Purpose,
+        windows: Arc<WindowRelations>,
+        rows: Option<TargetRows>,
+    ) -> Self {
         let relations = context.relations;
         let mut scalar = HashMap::new();
         relations
@@ -109,6 +117,7 @@ impl<'a> Provider<'a> {
             aggregate,
             window,
             relation_planners: vec![windows],
+            rows,
         }
     }
 }
@@ -131,6 +140,9 @@ fn external(error: Error) -> DataFusionError {
 impl ContextProvider for Provider<'_> {
     fn get_table_source(&self, reference: TableReference) -> DataFusionResult<Arc<dyn TableSource>> {
         let (schema, name) = (reference.schema(), reference.table());
+        if let Some(source) = self.rows.as_ref().and_then(|rows| rows.find(schema, name)) {
+            return Ok(source);
+        }
         let relations = self.context.relations;
         // pg_catalog is searched before the search path, as Postgres does.
         let system = match schema {

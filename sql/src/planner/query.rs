@@ -21,6 +21,7 @@ use crate::text::SourceText;
 use super::provider::{Provider, config_options};
 use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
+use super::write::TargetRows;
 use super::{
     PlanContext, Purpose, literal, names, parameters, rules, set_operation, subquery, types, window,
 };
@@ -47,13 +48,27 @@ pub fn plan(
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Query> {
+    plan_over(query, purpose, None, text, context)
+}
+
+/// Plans a query that may also read the rows of the table that its statement changes.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_over(
+    query: &ast::Query,
+    purpose: Purpose,
+    rows: Option<TargetRows>,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Query> {
     let mut query = query.clone();
     let stream_is_noise = names::find(None, "stream", context).is_none();
     let names = rewrite(&mut query, purpose, stream_is_noise)?;
     let named = purpose != Purpose::Insert;
     let declared = parameters::declared(&query, context.parameter_types)?;
     let windows = window::relations();
-    let provider = Provider::new(*context, purpose, Arc::clone(&windows));
+    let provider = Provider::new(*context, purpose, Arc::clone(&windows), rows);
     let options = config_options(context.settings.time_zone());
     let fields = declared
         .iter()
@@ -98,7 +113,7 @@ pub fn plan(
 pub fn plan_constant(expr: &ast::Expr, text: &SourceText, context: &PlanContext<'_>) -> Result<Expr> {
     let mut expr = expr.clone();
     rewrite_expr(&mut expr, Purpose::Select)?;
-    let provider = Provider::new(*context, Purpose::Select, window::relations());
+    let provider = Provider::new(*context, Purpose::Select, window::relations(), None);
     let planner = SqlToRel::new(&provider);
     planner
         .sql_to_expr(expr, &DFSchema::empty(), &mut PlannerContext::new())

@@ -7,7 +7,7 @@ use millpond_catalog::ObjectName;
 use super::*;
 
 /// Items with commas between them.
-struct List<'a, T>(&'a [T]);
+pub(super) struct List<'a, T>(pub(super) &'a [T]);
 
 impl<T: Display> Display for List<'_, T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -49,6 +49,9 @@ impl Display for Statement {
             Statement::Drop(drop) => drop.fmt(f),
             Statement::AlterView(alter) => alter.fmt(f),
             Statement::Insert(insert) => insert.fmt(f),
+            Statement::Update(update) => update.fmt(f),
+            Statement::Delete(delete) => delete.fmt(f),
+            Statement::Truncate(truncate) => truncate.fmt(f),
             Statement::Query(query) => query.fmt(f),
             Statement::Explain(explain) => explain.fmt(f),
             Statement::Show(show) => show.fmt(f),
@@ -209,19 +212,6 @@ impl Display for AlterView {
             when(self.if_exists, "IF EXISTS "),
             self.name
         )
-    }
-}
-
-impl Display for Insert {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "INSERT INTO {}", self.table)?;
-        if !self.columns.is_empty() {
-            write!(f, " ({})", List(&self.columns))?;
-        }
-        match &self.source {
-            InsertSource::DefaultValues => f.write_str(" DEFAULT VALUES"),
-            InsertSource::Query(query) => write!(f, " {query}"),
-        }
     }
 }
 

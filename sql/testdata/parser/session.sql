@@ -132,7 +132,7 @@ error Syntax: unrecognized EXPLAIN option "plann"
 ====
 EXPLAIN SHOW TABLES
 ----
-error Syntax: EXPLAIN takes a query, INSERT, CREATE STREAMING VIEW or a streaming view's name
+error Syntax: EXPLAIN takes a query, INSERT, UPDATE, DELETE, CREATE STREAMING VIEW or a streaming view's name
   at 9: SHOW
 
 ====

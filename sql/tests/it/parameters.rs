@@ -27,7 +27,7 @@ fn planned(world: &World, sql: &str, given: &[Option<SqlType>]) -> Plan {
 fn optimized(plan: Plan) -> String {
     match plan.kind {
         PlanKind::Select(select) => optimize(select.query).unwrap().to_string(),
-        PlanKind::Insert(insert) => optimize(insert.query).unwrap().to_string(),
+        PlanKind::Write(write) => optimize(write.query).unwrap().to_string(),
         other => panic!("{other}"),
     }
 }

@@ -108,6 +108,17 @@ impl Relations for NoRows {
         Arc::new(Empty(object.schema()))
     }
 
+    fn numbered_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
+        let number = Field::new(millpond_sql::ROW_NUMBER, DataType::Int64, false);
+        let schema = object.schema();
+        let fields = schema.fields().iter().cloned().chain([Arc::new(number)]);
+        Arc::new(Empty(Arc::new(Schema::new(fields.collect::<Vec<_>>()))))
+    }
+
+    fn written_source(&self, _object: &Arc<Object>, schema: SchemaRef) -> Arc<dyn TableSource> {
+        Arc::new(Empty(schema))
+    }
+
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>> {
         let fields = match (schema, name) {
             ("pg_catalog", "pg_class") => vec![

@@ -19,7 +19,7 @@ use millpond_catalog::{ObjectId, Watermark};
 
 use crate::expression::PROCESSING_TIME;
 use crate::function::aggregates;
-use crate::logical::{RelationSource, WindowAssign};
+use crate::logical::{RelationSource, Rows, WindowAssign};
 
 /// Columns of every test relation.
 pub(super) fn test_schema() -> SchemaRef {
@@ -61,6 +61,7 @@ fn relation(object: ObjectId) -> RelationSource {
         schema: test_schema(),
         watermark: append_only.then_some(watermark),
         append_only,
+        rows: Rows::Snapshot,
     }
 }
 

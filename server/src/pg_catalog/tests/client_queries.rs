@@ -29,6 +29,14 @@ impl Relations for SystemRelations {
         provider_as_source(Arc::new(empty))
     }
 
+    fn numbered_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
+        self.table_source(object)
+    }
+
+    fn written_source(&self, object: &Arc<Object>, _schema: SchemaRef) -> Arc<dyn TableSource> {
+        self.table_source(object)
+    }
+
     fn system_table(&self, schema: &str, name: &str) -> Option<Arc<dyn TableSource>> {
         system_table(schema, name, &self.0)
     }

@@ -1,65 +1,25 @@
-//! INSERT: the source is run as a query, its rows are checked, and one durable write adds them all.
+//! What a table asks of new rows: no NULL where it is forbidden, texts that fit.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::cast;
-use futures::StreamExt;
 use millpond_catalog::Object;
-use millpond_sql::plan::Insert;
-use millpond_storage::ChangeBatch;
+use millpond_sql::plan::RowChecks;
 
-use super::Execution;
 use crate::error::{Error, Result, ValueError};
-use crate::outcome::Outcome;
 
-impl Execution<'_> {
-    pub(super) async fn insert(&mut self, insert: Insert) -> Result<Outcome> {
-        let catalog = self.server.coordinator.catalog();
-        let table = catalog.get(insert.table).cloned();
-        // Dropped since it was planned.
-        let table = table.ok_or_else(|| Error::Bug("the table was dropped meanwhile".into()))?;
-        let mut rows = self.run_query(insert.query, &insert.reads)?;
-        let mut changes = Vec::new();
-        let mut count = 0;
-        let checks = Checks {
-            table: &table,
-            not_null: &insert.not_null,
-            max_length: &insert.max_length,
-        };
-        self.work
-            .race(async {
-                while let Some(batch) = rows.next().await {
-                    let batch = checks.apply(&batch?)?;
-                    count += batch.num_rows();
-                    changes.push(ChangeBatch::insertions(batch));
-                }
-                Ok(())
-            })
-            .await?;
-        if count > 0 {
-            let engine = self.server.coordinator.engine().clone();
-            // Not raced: from here on the rows are in or an error says why not.
-            let written = tokio::task::spawn_blocking(move || engine.insert(insert.table, changes)).await;
-            written.map_err(|e| Error::Bug(format!("the insert stopped without an answer: {e}")))??;
-            self.session.took_effect();
-        }
-        Ok(Outcome::done(format!("INSERT 0 {count}")))
-    }
-}
-
-/// What a table asks of its rows.
-struct Checks<'a> {
-    table: &'a Arc<Object>,
-    not_null: &'a [usize],
-    max_length: &'a [(usize, u32)],
+/// A table and what it asks.
+pub(super) struct Checks<'a> {
+    pub table: &'a Object,
+    pub rows: &'a RowChecks,
 }
 
 impl Checks<'_> {
     /// The batch in the table's own schema.
-    fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = self.table.schema();
-        for column in self.not_null {
+        for column in &self.rows.not_null {
             if batch.column(*column).logical_null_count() > 0 {
                 return Err(ValueError::NotNull {
                     relation: self.table.name.name.clone(),
@@ -78,7 +38,7 @@ impl Checks<'_> {
                 cast(array, field.data_type())?
             });
         }
-        for (column, length) in self.max_length {
+        for (column, length) in &self.rows.max_length {
             columns[*column] = fit(&columns[*column], *length)?;
         }
         Ok(RecordBatch::try_new(schema, columns)?)
