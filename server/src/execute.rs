@@ -123,7 +123,7 @@ impl Execution<'_> {
             PlanKind::ResetAll => Ok(self.reset_all()),
             PlanKind::Flush(view) => self.flush(view).await,
             PlanKind::Transaction(transaction) => self.transaction(transaction),
-            PlanKind::Prepare(prepare) => self.prepare(prepare),
+            PlanKind::Prepare(prepare) => self.prepare(*prepare),
             PlanKind::Execute(execute) => Box::pin(self.execute_prepared(execute)).await,
             PlanKind::Deallocate(target) => self.deallocate(target),
             PlanKind::DeclareCursor(declare) => self.declare_cursor(declare),

@@ -48,7 +48,7 @@ pub enum PlanKind {
     ResetAll,
     Flush(Option<ObjectId>),
     Transaction(Transaction),
-    Prepare(Prepare),
+    Prepare(Box<Prepare>),
     Execute(Execute),
     Deallocate(Target),
     DeclareCursor(DeclareCursor),

@@ -131,7 +131,7 @@ impl Tokens<'_> {
     fn assigned_value(&mut self, columns: usize) -> Result<AssignedValue> {
         let is_row = self.peek_words(&["ROW"]) || (columns > 1 && self.peek_token(&Token::LParen));
         if !is_row {
-            return Ok(AssignedValue::One(self.expr()?));
+            return Ok(AssignedValue::One(Box::new(self.expr()?)));
         }
         let row = self.word("ROW");
         if !row

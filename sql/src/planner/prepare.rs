@@ -38,11 +38,11 @@ pub fn plan_prepare(
         text_range: prepare.statement.text_range.clone(),
         text: Arc::clone(text),
     };
-    Ok(PlanKind::Prepare(Prepare {
+    Ok(PlanKind::Prepare(Box::new(Prepare {
         name: prepare.name.clone(),
         types,
         statement,
-    })
+    }))
     .into())
 }
 

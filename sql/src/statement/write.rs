@@ -52,7 +52,7 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignedValue {
     /// `DEFAULT` is the identifier of that name.
-    One(ast::Expr),
+    One(Box<ast::Expr>),
     Row(Vec<ast::Expr>),
     Query(Box<ast::Query>),
 }

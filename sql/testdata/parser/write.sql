@@ -58,7 +58,6 @@ error Syntax: syntax error at or near "t"
 ====
 WITH q AS (SELECT 1) TRUNCATE t
 ----
-----
 error Syntax: syntax error at or near "TRUNCATE"
   at 22: TRUNCATE
   detail: Expected SELECT, VALUES, or a subquery in the query body.

@@ -115,7 +115,6 @@ error InvalidTextRepresentation: invalid input syntax for type integer: "x"
 ====
 UPDATE t SET b = 5, a = 1.5
 ----
-----
 Update 1 reads [] not null [0] max length [(2, 3)]
   Projection: t.$row, $old0, $old1, $old2, $new1 AS $will0, CAST($new0 AS Utf8) AS $will1, $old2 AS $will2
     Projection: t.$row, t.a AS $old0, t.b AS $old1, t.v AS $old2, Int32(5) AS $new0, CAST(round(Decimal128(1.5,2,1)) AS Int32) AS $new1

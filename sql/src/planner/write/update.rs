@@ -90,7 +90,7 @@ fn value(value: &AssignedValue, i: usize, columns: usize) -> Result<ast::Expr> {
     match value {
         AssignedValue::One(value) => {
             width(1)?;
-            Ok(value.clone())
+            Ok(value.as_ref().clone())
         }
         AssignedValue::Row(values) => {
             width(values.len())?;
