@@ -15,6 +15,9 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TableSource, Us
 use millpond_catalog::{Object, ObjectId, ObjectKind, Watermark};
 
 pub use crate::window::WindowRule;
+pub use session::SessionAssign;
+
+mod session;
 
 /// A catalog object as the target of a scan.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ mod aggregate_columns;
 mod empty;
 mod optimize;
 mod relation;
+mod session;
 mod step;
 mod stream;
 mod unsupported;
@@ -27,7 +28,7 @@ pub use optimize::optimize;
 
 use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
-use crate::logical::WindowAssign;
+use crate::logical::{SessionAssign, WindowAssign};
 use crate::lower::stream::Stream;
 use crate::operator::spec::OperatorSpec;
 
@@ -94,13 +95,17 @@ impl Lowering<'_> {
                 let keys = input.schema().columns().into_iter().map(Expr::Column).collect();
                 self.aggregate(&Aggregate::try_new(Arc::clone(input), keys, Vec::new())?)
             }
-            LogicalPlan::Extension(_) => match WindowAssign::of(plan) {
-                Some(assign) => {
+            LogicalPlan::Extension(_) => {
+                if let Some(assign) = WindowAssign::of(plan) {
                     let input = self.lower(&assign.input)?;
                     self.assign_windows(input, assign)
+                } else if let Some(assign) = SessionAssign::of(plan) {
+                    let input = self.lower(&assign.input)?;
+                    self.assign_sessions(input, assign)
+                } else {
+                    Err(unsupported::node(plan))
                 }
-                None => Err(unsupported::node(plan)),
-            },
+            }
             other => Err(unsupported::node(other)),
         }
     }
@@ -119,6 +124,7 @@ impl Lowering<'_> {
             NodeKind::Operator(spec) => match spec {
                 OperatorSpec::Map(_) => "map",
                 OperatorSpec::WindowAssign(_) => "window",
+                OperatorSpec::SessionAssign(_) => "session",
                 OperatorSpec::Unnest(_) => "unnest",
                 OperatorSpec::Union(_) => "union",
                 OperatorSpec::PartialAggregate(_) => "partial",

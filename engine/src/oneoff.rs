@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod relation;
+mod session;
 mod window;
 
 use std::sync::Arc;

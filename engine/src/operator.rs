@@ -14,6 +14,7 @@ pub(crate) mod accumulator;
 pub(crate) mod aggregate;
 mod group_table;
 mod map;
+pub(crate) mod session;
 mod union;
 mod unnest;
 pub(crate) mod window_assign;

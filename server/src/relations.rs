@@ -14,7 +14,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, TableSource};
 use millpond_catalog::{Catalog, Object, ObjectKind, Options};
 use millpond_engine::engine::Engine;
-use millpond_engine::logical::{RelationSource, WindowAssign};
+use millpond_engine::logical::{RelationSource, SessionAssign, WindowAssign};
 use millpond_sql::Relations;
 
 use crate::pg_catalog::{SystemContext, name_casts, replace_subqueries, system_table, system_table_names};
@@ -78,6 +78,16 @@ impl Relations for ServerRelations {
         offset_us: i64,
     ) -> DataFusionResult<LogicalPlan> {
         Ok(WindowAssign::try_new(input, time, size_us, slide_us, offset_us)?.into_plan())
+    }
+
+    fn session_assign(
+        &self,
+        input: LogicalPlan,
+        time: Column,
+        gap: Expr,
+        keys: Vec<Column>,
+    ) -> DataFusionResult<LogicalPlan> {
+        Ok(SessionAssign::try_new(input, time, gap, keys)?.into_plan())
     }
 
     fn scalar_functions(&self) -> Vec<Arc<ScalarUDF>> {

@@ -10,6 +10,7 @@ use datafusion::logical_expr::ScalarUDF;
 mod float_cast;
 mod nullable;
 mod processing_time;
+mod session_window;
 mod timestamp_difference;
 mod timezone;
 mod window;
@@ -17,6 +18,7 @@ mod window;
 pub use float_cast::FloatCast;
 pub use nullable::Nullable;
 pub use processing_time::ProcessingTime;
+pub use session_window::SessionWindow;
 pub use timestamp_difference::TimestampDifference;
 pub use timezone::AtTimeZone;
 pub use window::Window;
@@ -27,6 +29,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     vec![
         Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
+        Arc::new(ScalarUDF::new_from_impl(SessionWindow::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
         Arc::new(ScalarUDF::new_from_impl(AtTimeZone::default())),
         Arc::new(ScalarUDF::new_from_impl(Window::default())),

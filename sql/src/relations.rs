@@ -48,6 +48,16 @@ pub trait Relations {
         offset_us: i64,
     ) -> DataFusionResult<LogicalPlan>;
 
+    /// Assigns each row of `input` to its session among the rows of equal `keys`: the input's fields, then `window_start`
+    /// and `window_end`. `gap` is a literal in microseconds or a column of type interval.
+    fn session_assign(
+        &self,
+        input: LogicalPlan,
+        time: Column,
+        gap: Expr,
+        keys: Vec<Column>,
+    ) -> DataFusionResult<LogicalPlan>;
+
     /// Functions beyond DataFusion's defaults; an equal name replaces a default one. A name with a schema is written
     /// with its point: `sys.process_all`. `pg_catalog` is left out. A cast to a `reg*` type is a call of the function
     /// of that name: `regclass(x)`.

@@ -5,4 +5,5 @@ mod golden;
 mod harness;
 mod planner;
 mod random;
+mod session;
 mod watermark;

@@ -21,7 +21,8 @@ use datafusion::physical_plan::{
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use futures::StreamExt;
 
-use crate::logical::WindowAssign;
+use crate::logical::{SessionAssign, WindowAssign};
+use crate::oneoff::session::SessionExec;
 use crate::operator::spec::WindowAssignSpec;
 use crate::operator::window_assign::expand;
 
@@ -38,7 +39,11 @@ impl ExtensionPlanner for WindowPlanner {
         _session: &dyn Session,
         _context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let (Some(assign), [input]) = (node.as_any().downcast_ref::<WindowAssign>(), physical_inputs) else {
+        let [input] = physical_inputs else { return Ok(None) };
+        if let Some(assign) = node.as_any().downcast_ref::<SessionAssign>() {
+            return Ok(Some(Arc::new(SessionExec::try_new(assign, Arc::clone(input))?)));
+        }
+        let Some(assign) = node.as_any().downcast_ref::<WindowAssign>() else {
             return Ok(None);
         };
         let spec = WindowAssignSpec {

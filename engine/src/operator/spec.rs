@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::operator::Operator;
 use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
 use crate::operator::map::Map;
+use crate::operator::session::SessionAssign;
 use crate::operator::union::Union;
 use crate::operator::unnest::Unnest;
 use crate::operator::window_assign::WindowAssign;
@@ -22,6 +23,7 @@ use crate::window::{Micros, WindowRule};
 pub enum OperatorSpec {
     Map(MapSpec),
     WindowAssign(WindowAssignSpec),
+    SessionAssign(SessionSpec),
     Unnest(UnnestSpec),
     /// All changes of all inputs, under this schema.
     Union(SchemaRef),
@@ -35,6 +37,7 @@ impl OperatorSpec {
         Ok(match self {
             OperatorSpec::Map(spec) => Box::new(Map::new(spec, name)?),
             OperatorSpec::WindowAssign(spec) => Box::new(WindowAssign::new(spec.clone())),
+            OperatorSpec::SessionAssign(spec) => Box::new(SessionAssign::new(spec.clone())?),
             OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone())),
             OperatorSpec::Union(schema) => Box::new(Union::new(Arc::clone(schema))),
             OperatorSpec::PartialAggregate(spec) => Box::new(PartialAggregate::new(Arc::clone(spec))?),
@@ -69,6 +72,31 @@ pub struct WindowAssignSpec {
     pub output: SchemaRef,
     /// Rows whose windows are all final are dropped and counted, for an aggregation above that frees its state.
     pub drop_late: bool,
+}
+
+/// The bounds of the session that a row is in, as two more columns.
+#[derive(Debug, Clone)]
+pub struct SessionSpec {
+    pub input: SchemaRef,
+    /// Position of the time column.
+    pub time: usize,
+    pub gap: SessionGap,
+    /// Columns whose values share a line of sessions.
+    pub keys: Vec<usize>,
+    /// The time is bounded by the input's watermark, and rows are only added: sessions become final and are forgotten.
+    pub watermark: bool,
+    /// Rows come out once, when their session is final, and not before.
+    pub final_only: bool,
+    pub output: SchemaRef,
+}
+
+/// How long after a row its session lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SessionGap {
+    /// Microseconds.
+    Constant(i64),
+    /// Position of an interval column.
+    Column(usize),
 }
 
 /// Lists become rows, structs become columns.
@@ -217,6 +245,20 @@ impl fmt::Display for OperatorSpec {
                 )?;
                 if spec.drop_late {
                     f.write_str(", late rows dropped")
+                } else {
+                    Ok(())
+                }
+            }
+            OperatorSpec::SessionAssign(spec) => {
+                let name = |column: usize| spec.input.field(column).name();
+                write!(f, "SessionAssign over {} with gap ", name(spec.time))?;
+                match spec.gap {
+                    SessionGap::Constant(us) => write!(f, "{}", Micros(us))?,
+                    SessionGap::Column(column) => f.write_str(name(column))?,
+                }
+                write!(f, " by [{}]", spec.keys.iter().map(|key| name(*key)).join(", "))?;
+                if spec.final_only {
+                    f.write_str(", emits when the session is final")
                 } else {
                     Ok(())
                 }

@@ -25,6 +25,7 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
         NodeKind::Operator(OperatorSpec::PartialAggregate(spec) | OperatorSpec::FinalAggregate(spec)) => {
             spec.window.as_ref().is_some_and(|window| window.watermark)
         }
+        NodeKind::Operator(OperatorSpec::SessionAssign(spec)) => spec.watermark,
         NodeKind::Operator(
             OperatorSpec::Map(_)
             | OperatorSpec::WindowAssign(_)

@@ -1,6 +1,7 @@
-//! A pass over the tokens of a statement before it is parsed, for the two things the library cannot do by itself.
+//! A pass over the tokens of a statement before it is parsed, for what the library cannot do by itself.
 //!
 //! - `TUMBLE(TABLE t, ..)`: the word `TABLE` inside a window call is taken out.
+//! - `SESSION(t PARTITION BY a, b, DESCRIPTOR(ts), ..)`: the columns become the argument `key => (a, b)`.
 //! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
 //!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
 //!   too small. Chains of AND and OR do not count: they are balanced after parsing ([`super::balance`]).
@@ -27,7 +28,7 @@ const TERMS_MAX: usize = 2000;
 
 pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<TokenWithSpan>> {
     refuse_deep_trees(&tokens, text)?;
-    Ok(without_table_words(tokens))
+    Ok(partitions_as_keys(without_table_words(tokens)))
 }
 
 /// What is known of one level of parentheses.
@@ -198,5 +199,40 @@ fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         index += 1;
         remove.binary_search(&(index - 1)).is_err()
     });
+    tokens
+}
+
+/// `t PARTITION BY a, b, DESCRIPTOR(..)` as the first arguments of SESSION: `t, key => (a, b), DESCRIPTOR(..)`.
+fn partitions_as_keys(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_word = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    let solid: Vec<usize> = (0..tokens.len())
+        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
+        .collect();
+    for (n, place) in solid.iter().copied().enumerate().rev() {
+        let by = solid.get(n + 1).copied().filter(|by| is_word(&tokens[*by], "BY"));
+        let Some(by) = by.filter(|_| is_word(&tokens[place], "PARTITION")) else {
+            continue;
+        };
+        let opening = solid[..n].iter().rposition(|i| tokens[*i].token == Token::LParen);
+        let is_session = opening
+            .filter(|opening| *opening > 0)
+            .is_some_and(|opening| is_word(&tokens[solid[opening - 1]], "SESSION"));
+        let end = solid[n..]
+            .windows(2)
+            .find(|pair| tokens[pair[0]].token == Token::Comma && is_word(&tokens[pair[1]], "DESCRIPTOR"));
+        let Some(comma) = end.map(|pair| pair[0]).filter(|_| is_session) else {
+            continue;
+        };
+        let at = |token: Token, like: &TokenWithSpan| TokenWithSpan {
+            token,
+            span: like.span,
+        };
+        let (partition, close) = (tokens[place].clone(), tokens[comma].clone());
+        tokens.insert(comma, at(Token::RParen, &close));
+        tokens[by] = at(Token::LParen, &partition);
+        tokens[place] = at(Token::RArrow, &partition);
+        tokens.insert(place, at(Token::make_word("key", None), &partition));
+        tokens.insert(place, at(Token::Comma, &partition));
+    }
     tokens
 }

@@ -1,8 +1,9 @@
 //! Windows: from their spellings to a node that assigns rows to windows.
 //!
-//! Both the functions in FROM (`tumble`, `hop`) and the expression `window(..)` become a call of the placeholder
-//! [`Window`] in a projection or aggregate; [`fn@assign`] then puts the node that the engine provides under it. So every
-//! spelling has one meaning, and GROUP BY sees two plain columns.
+//! Both the functions in FROM (`tumble`, `hop`, `session`) and the expressions `window(..)` and `session_window(..)` become
+//! a call of the placeholder [`Window`] or [`SessionWindow`](crate::function::SessionWindow) in a projection or aggregate;
+//! [`fn@assign`] then puts the node that the engine provides under it. So every spelling has one meaning, and GROUP BY sees
+//! two plain columns.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,7 @@ use super::names::fold;
 
 mod assign;
 mod interval;
+mod session;
 
 pub use assign::assign;
 pub use interval::{microseconds, of_expr, show};
@@ -45,6 +47,51 @@ impl WindowRelations {
     }
 }
 
+/// The functions in FROM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tumble,
+    Hop,
+    Session,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Tumble => "tumble",
+            Kind::Hop => "hop",
+            Kind::Session => "session",
+        }
+    }
+
+    fn usage(self) -> &'static str {
+        match self {
+            Kind::Tumble => "tumble(t, ts, size[, offset])",
+            Kind::Hop => "hop(t, ts, slide, size[, offset])",
+            Kind::Session => "session(t, ts, gap[, key => (k)])",
+        }
+    }
+
+    /// Names of the arguments in their order.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Kind::Tumble => &["data", "time", "size", "offset"],
+            Kind::Hop => &["data", "time", "slide", "size", "offset"],
+            Kind::Session => &["data", "time", "gap", "key"],
+        }
+    }
+
+    fn missing(self, what: &str) -> DataFusionError {
+        external(
+            Error::new(
+                ErrorKind::UndefinedFunction,
+                format!("{} needs {what}", self.name()),
+            )
+            .with_hint(format!("Write {}.", self.usage())),
+        )
+    }
+}
+
 /// The arguments of a window function, sorted.
 #[derive(Default)]
 struct Arguments {
@@ -53,6 +100,8 @@ struct Arguments {
     slide: Option<ast::Expr>,
     size: Option<ast::Expr>,
     offset: Option<ast::Expr>,
+    gap: Option<ast::Expr>,
+    key: Option<ast::Expr>,
 }
 
 fn external(error: Error) -> DataFusionError {
@@ -75,13 +124,14 @@ impl RelationPlanner for WindowRelations {
             },
             _ => return original(relation),
         };
-        let hop = match function.as_str() {
-            "tumble" => false,
-            "hop" => true,
-            "cumulate" | "session" => {
+        let kind = match function.as_str() {
+            "tumble" => Kind::Tumble,
+            "hop" => Kind::Hop,
+            "session" => Kind::Session,
+            "cumulate" => {
                 return Err(external(
-                    Error::unsupported(format!("{function} windows are not supported yet"))
-                        .with_hint("tumble and hop windows are supported."),
+                    Error::unsupported("cumulate windows are not supported yet")
+                        .with_hint("tumble, hop and session windows are supported."),
                 ));
             }
             _ => return original(relation),
@@ -107,10 +157,10 @@ impl RelationPlanner for WindowRelations {
                 error.with_diagnostic(Diagnostic::new_error(function.clone(), span))
             }
         };
-        let arguments = sort_arguments(arguments.args, hop)
+        let arguments = sort_arguments(arguments.args, kind)
             .map_err(external)
             .map_err(place)?;
-        let plan = self.plan_window(arguments, hop, context).map_err(place)?;
+        let plan = self.plan_window(arguments, kind, context).map_err(place)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             plan, alias,
         ))))
@@ -121,35 +171,36 @@ impl WindowRelations {
     fn plan_window(
         &self,
         arguments: Arguments,
-        hop: bool,
+        kind: Kind,
         context: &mut dyn RelationPlannerContext,
     ) -> DataFusionResult<LogicalPlan> {
-        let function = if hop { "hop" } else { "tumble" };
-        let usage = if hop {
-            "hop(t, ts, slide, size[, offset])"
-        } else {
-            "tumble(t, ts, size[, offset])"
-        };
-        let missing = |what: &str| {
-            external(
-                Error::new(ErrorKind::UndefinedFunction, format!("{function} needs {what}"))
-                    .with_hint(format!("Write {usage}.")),
-            )
-        };
-        let relation = arguments.relation.ok_or_else(|| missing("a relation"))?;
+        let relation = arguments.relation.ok_or_else(|| kind.missing("a relation"))?;
         let input = context.plan(relation_of(relation).map_err(external)?)?;
-        let time = time_column(arguments.time.ok_or_else(|| missing("a time column"))?);
+        let time = time_column(arguments.time.ok_or_else(|| kind.missing("a time column"))?);
         let time = context.sql_to_expr(time, input.schema())?;
-        check_time(&time, input.schema(), function).map_err(external)?;
+        check_time(&time, input.schema(), kind.name()).map_err(external)?;
+        if kind == Kind::Session {
+            let gap = arguments.gap.ok_or_else(|| kind.missing("a gap"))?;
+            let gap = context.sql_to_expr(gap, input.schema())?;
+            let keys = match arguments.key {
+                None => None,
+                Some(key) => {
+                    let keys = members(key).into_iter();
+                    let keys = keys.map(|key| context.sql_to_expr(key, input.schema()));
+                    Some(keys.collect::<DataFusionResult<Vec<_>>>()?)
+                }
+            };
+            return with_bounds(input, session::call(time, gap, keys));
+        }
 
         let mut duration = |expr: ast::Expr, what: &str| -> DataFusionResult<i64> {
             let expr = context.sql_to_expr(expr, &DFSchema::empty())?;
             interval::of_expr(&expr, what).map_err(external)
         };
-        let size = duration(arguments.size.ok_or_else(|| missing("a size"))?, "size")?;
+        let size = duration(arguments.size.ok_or_else(|| kind.missing("a size"))?, "size")?;
         let slide = match arguments.slide {
             Some(slide) => duration(slide, "slide")?,
-            None if hop => return Err(missing("a slide")),
+            None if kind == Kind::Hop => return Err(kind.missing("a slide")),
             None => size,
         };
         let offset = arguments
@@ -157,38 +208,72 @@ impl WindowRelations {
             .map(|offset| duration(offset, "offset"))
             .transpose()?
             .unwrap_or(0);
-        interval::check(size, slide, hop).map_err(external)?;
-        if hop {
+        interval::check(size, slide, kind == Kind::Hop).map_err(external)?;
+        if kind == Kind::Hop {
             let message = format!("hop: windows of size {} every {}", show(size), show(slide));
             self.notices
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(Notice {
                     message,
-                    hint: Some(format!("The order of arguments is {usage}.")),
+                    hint: Some(format!("The order of arguments is {}.", kind.usage())),
                 });
         }
-        let window = assign::call(time, size, slide, offset);
-        let exprs = input.schema().columns().into_iter().map(Expr::Column).chain([
-            get_field(window.clone(), Window::START).alias(WINDOW_START),
-            get_field(window, Window::END).alias(WINDOW_END),
-        ]);
-        LogicalPlanBuilder::from(input.clone()).project(exprs)?.build()
+        with_bounds(input, assign::call(time, size, slide, offset))
     }
 }
 
-fn sort_arguments(arguments: Vec<FunctionArg>, hop: bool) -> Result<Arguments> {
+/// The columns of `input` and the bounds of a window.
+fn with_bounds(input: LogicalPlan, window: Expr) -> DataFusionResult<LogicalPlan> {
+    let exprs = input.schema().columns().into_iter().map(Expr::Column).chain([
+        get_field(window.clone(), Window::START).alias(WINDOW_START),
+        get_field(window, Window::END).alias(WINDOW_END),
+    ]);
+    LogicalPlanBuilder::from(input.clone()).project(exprs)?.build()
+}
+
+/// `(a, b)`, `DESCRIPTOR(a, b)` and `a` as lists of expressions.
+fn members(expr: ast::Expr) -> Vec<ast::Expr> {
+    match expr {
+        ast::Expr::Tuple(members) => members,
+        ast::Expr::Nested(inner) => vec![*inner],
+        ast::Expr::Function(function) if is_descriptor(&function) => match function.args {
+            FunctionArguments::List(list) => list
+                .args
+                .into_iter()
+                .filter_map(|arg| match arg {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        },
+        other => vec![other],
+    }
+}
+
+fn is_descriptor(function: &ast::Function) -> bool {
+    matches!(function.name.0.as_slice(), [part] if part.as_ident().map(fold).as_deref() == Some("descriptor"))
+}
+
+fn sort_arguments(arguments: Vec<FunctionArg>, kind: Kind) -> Result<Arguments> {
     let mut sorted = Arguments::default();
     let mut position = 0;
     for argument in arguments {
         let (name, argument) = match argument {
             FunctionArg::Unnamed(argument) => {
-                let names: &[&str] = if hop {
-                    &["data", "time", "slide", "size", "offset"]
-                } else {
-                    &["data", "time", "size", "offset"]
+                // Some write the key of a session before its gap.
+                let is_key = kind == Kind::Session
+                    && position == 2
+                    && matches!(&argument, FunctionArgExpr::Expr(ast::Expr::Function(f)) if is_descriptor(f));
+                if is_key {
+                    position -= 1;
+                }
+                let name = match is_key {
+                    true => Some(&"key"),
+                    false => kind.arguments().get(position),
                 };
-                let name = names.get(position).ok_or_else(|| {
+                let name = name.ok_or_else(|| {
                     Error::new(
                         ErrorKind::UndefinedFunction,
                         "too many arguments for a window function",
@@ -218,15 +303,14 @@ fn sort_arguments(arguments: Vec<FunctionArg>, hop: bool) -> Result<Arguments> {
             "slide" | "hop" => &mut sorted.slide,
             "size" => &mut sorted.size,
             "offset" | "start" => &mut sorted.offset,
+            "gap" => &mut sorted.gap,
+            "key" | "keys" | "partition_by" => &mut sorted.key,
             other => {
                 return Err(Error::new(
                     ErrorKind::UndefinedFunction,
                     format!("window functions have no argument \"{other}\""),
                 )
-                .with_hint_if(suggest::did_you_mean(
-                    other,
-                    ["data", "time", "slide", "size", "offset"],
-                )));
+                .with_hint_if(suggest::did_you_mean(other, kind.arguments().iter().copied())));
             }
         };
         if place.replace(expr).is_some() {
@@ -298,8 +382,7 @@ fn table(name: ast::ObjectName, args: Option<ast::TableFunctionArgs>) -> TableFa
 /// `DESCRIPTOR(ts)` is `ts`.
 fn time_column(expr: ast::Expr) -> ast::Expr {
     if let ast::Expr::Function(function) = &expr
-        && let [part] = function.name.0.as_slice()
-        && part.as_ident().map(fold).as_deref() == Some("descriptor")
+        && is_descriptor(function)
         && let FunctionArguments::List(list) = &function.args
         && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] = list.args.as_slice()
     {

@@ -150,7 +150,24 @@ impl Relations for NoRows {
         slide_us: i64,
         offset_us: i64,
     ) -> DataFusionResult<LogicalPlan> {
-        Assign::plan(input, Expr::Column(time), [size_us, slide_us, offset_us])
+        let rule = format!("size={size_us} slide={slide_us} offset={offset_us}");
+        Assign::plan(input, vec![Expr::Column(time)], rule)
+    }
+
+    fn session_assign(
+        &self,
+        input: LogicalPlan,
+        time: Column,
+        gap: Expr,
+        keys: Vec<Column>,
+    ) -> DataFusionResult<LogicalPlan> {
+        let rule = format!("sessions by {} keys", keys.len());
+        let exprs = [Expr::Column(time), gap].into_iter();
+        Assign::plan(
+            input,
+            exprs.chain(keys.into_iter().map(Expr::Column)).collect(),
+            rule,
+        )
     }
 
     fn recursive_table(&self, _name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>> {
@@ -181,15 +198,16 @@ impl Relations for NoRows {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Assign {
     input: LogicalPlan,
-    time: Expr,
-    durations_us: [i64; 3],
+    /// The time comes first.
+    exprs: Vec<Expr>,
+    rule: String,
     schema: DFSchemaRef,
 }
 
 impl Assign {
-    fn plan(input: LogicalPlan, time: Expr, durations_us: [i64; 3]) -> DataFusionResult<LogicalPlan> {
-        let data_type: DataType = time.get_type(input.schema())?;
-        let qualifier = match &time {
+    fn plan(input: LogicalPlan, exprs: Vec<Expr>, rule: String) -> DataFusionResult<LogicalPlan> {
+        let data_type: DataType = exprs[0].get_type(input.schema())?;
+        let qualifier = match &exprs[0] {
             Expr::Column(column) => column.relation.clone(),
             _ => None,
         };
@@ -209,8 +227,8 @@ impl Assign {
         )?);
         let node = Self {
             input,
-            time,
-            durations_us,
+            exprs,
+            rule,
             schema,
         };
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
@@ -219,7 +237,7 @@ impl Assign {
 
 impl PartialOrd for Assign {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        self.durations_us.partial_cmp(&other.durations_us)
+        self.rule.partial_cmp(&other.rule)
     }
 }
 
@@ -237,7 +255,7 @@ impl UserDefinedLogicalNodeCore for Assign {
     }
 
     fn expressions(&self) -> Vec<Expr> {
-        vec![self.time.clone()]
+        self.exprs.clone()
     }
 
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
@@ -245,20 +263,15 @@ impl UserDefinedLogicalNodeCore for Assign {
     }
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let [size, slide, offset] = self.durations_us;
-        write!(
-            f,
-            "WindowAssign: {} size={size} slide={slide} offset={offset}",
-            self.time
-        )
+        write!(f, "WindowAssign: {} {}", self.exprs[0], self.rule)
     }
 
     fn with_exprs_and_inputs(
         &self,
-        mut exprs: Vec<Expr>,
+        exprs: Vec<Expr>,
         mut inputs: Vec<LogicalPlan>,
     ) -> DataFusionResult<Self> {
-        let plan = Self::plan(inputs.remove(0), exprs.remove(0), self.durations_us)?;
+        let plan = Self::plan(inputs.remove(0), exprs, self.rule.clone())?;
         let LogicalPlan::Extension(extension) = plan else {
             unreachable!("an extension was built")
         };
@@ -267,15 +280,15 @@ impl UserDefinedLogicalNodeCore for Assign {
 
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let input = self.input.schema().fields().len();
-        let time = match &self.time {
+        let read = self.exprs.iter().filter_map(|expr| match expr {
             Expr::Column(column) => self.input.schema().index_of_column(column).ok(),
             _ => None,
-        };
+        });
         let mut needed: Vec<usize> = output_columns
             .iter()
             .copied()
             .filter(|c| *c < input)
-            .chain(time)
+            .chain(read)
             .collect();
         needed.sort_unstable();
         needed.dedup();

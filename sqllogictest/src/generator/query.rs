@@ -156,7 +156,8 @@ fn windowed(random: &mut ChaCha8Rng, input: &Relation) -> Query {
     {
         return aggregate(random, input);
     }
-    let window = match random.random_range(0..4) {
+    let mut session = false;
+    let window = match random.random_range(0..5) {
         0 => format!(
             "hop({}, {time}, INTERVAL '1 minute', INTERVAL '3 minutes')",
             input.name
@@ -169,10 +170,20 @@ fn windowed(random: &mut ChaCha8Rng, input: &Relation) -> Query {
             "tumble({}, {time}, INTERVAL '1 hour', INTERVAL '15 minutes')",
             input.name
         ),
+        3 => {
+            session = true;
+            let (key, _) = input.columns.choose(random).expect("a relation has columns");
+            let key = match random.random_bool(0.5) {
+                true => format!(", key => ({key})"),
+                false => String::new(),
+            };
+            format!("session({}, {time}, INTERVAL '70 seconds'{key})", input.name)
+        }
         _ => format!("tumble({}, {time}, INTERVAL '90 seconds')", input.name),
     };
     let mut also = vec![("window_start".to_owned(), Type::Timestamp)];
-    if random.random_bool(0.5) {
+    // Sessions become final by their end.
+    if session || random.random_bool(0.5) {
         also.push(("window_end".to_owned(), Type::Timestamp));
     }
     let keys: Vec<_> = (0..random.random_range(0..=1))

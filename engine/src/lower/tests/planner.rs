@@ -12,14 +12,14 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
-use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableType, Volatility, create_udf};
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableType, Volatility, create_udf, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use millpond_catalog::{ObjectId, Watermark};
 
 use crate::expression::PROCESSING_TIME;
 use crate::function::aggregates;
-use crate::logical::{RelationSource, Rows, WindowAssign};
+use crate::logical::{RelationSource, Rows, SessionAssign, WindowAssign};
 
 /// Columns of every test relation.
 pub(super) fn test_schema() -> SchemaRef {
@@ -69,8 +69,21 @@ fn relation(object: ObjectId) -> RelationSource {
 #[derive(Debug)]
 struct Named {
     object: ObjectId,
-    /// Size, slide and offset in seconds.
-    window: Option<(i64, i64, i64)>,
+    window: Option<Window>,
+}
+
+/// In seconds.
+#[derive(Debug, Clone, Copy)]
+enum Window {
+    Sliding {
+        size: i64,
+        slide: i64,
+        offset: i64,
+    },
+    /// Sessions of each `k`.
+    Session {
+        gap: i64,
+    },
 }
 
 #[async_trait]
@@ -108,7 +121,8 @@ impl TableProvider for Named {
     }
 }
 
-/// Names: `t`, `e`, and with windows `t_tumble` (10 s), `t_hop` (10 s by 5 s), `t_odd` (7 s by 3 s, offset 1 s), same for `e`.
+/// Names: `t`, `e`, and with windows `t_tumble` (10 s), `t_hop` (10 s by 5 s), `t_odd` (7 s by 3 s, offset 1 s), `t_session`
+/// (gap 3 s), same for `e`.
 fn context() -> SessionContext {
     let state = SessionStateBuilder::new()
         .with_default_features()
@@ -120,11 +134,13 @@ fn context() -> SessionContext {
         );
     let context = SessionContext::new_with_state(state.build());
     for (name, object) in [("t", T), ("e", E)] {
+        let sliding = |size, slide, offset| Some(Window::Sliding { size, slide, offset });
         let windows = [
             ("", None),
-            ("_tumble", Some((10, 10, 0))),
-            ("_hop", Some((10, 5, 0))),
-            ("_odd", Some((7, 3, 1))),
+            ("_tumble", sliding(10, 10, 0)),
+            ("_hop", sliding(10, 5, 0)),
+            ("_odd", sliding(7, 3, 1)),
+            ("_session", Some(Window::Session { gap: 3 })),
         ];
         for (suffix, window) in windows {
             context
@@ -172,9 +188,18 @@ fn resolve(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let resolved = LogicalPlan::TableScan(TableScanBuilder::new(scan.table_name.clone(), source).build()?);
     Ok(Transformed::yes(match named.window {
         None => resolved,
-        Some((size, slide, offset)) => {
-            let time = Column::new(Some(scan.table_name.clone()), "ts");
-            WindowAssign::try_new(resolved, time, size * SECOND, slide * SECOND, offset * SECOND)?.into_plan()
+        Some(window) => {
+            let column = |name: &str| Column::new(Some(scan.table_name.clone()), name);
+            match window {
+                Window::Sliding { size, slide, offset } => {
+                    let [size, slide, offset] = [size, slide, offset].map(|seconds| seconds * SECOND);
+                    WindowAssign::try_new(resolved, column("ts"), size, slide, offset)?.into_plan()
+                }
+                Window::Session { gap } => {
+                    SessionAssign::try_new(resolved, column("ts"), lit(gap * SECOND), vec![column("k")])?
+                        .into_plan()
+                }
+            }
         }
     }))
 }

@@ -161,6 +161,11 @@ const QUERIES: &[&str] = &[
     "SELECT window_end, count(*) FROM e_hop WHERE window_start > ts - INTERVAL '3 seconds' GROUP BY window_end",
     "SELECT window_start, k FROM (SELECT window_start, k, count(*) AS c FROM t_tumble GROUP BY window_start, k) \
      WHERE window_start >= TIMESTAMP '1970-01-01 00:00:00' AND c > 1",
+    "SELECT k, window_start, window_end, count(*), sum(x), min(s) FROM t_session GROUP BY k, window_start, window_end",
+    "SELECT k, window_start, window_end, count(*), max(d) FROM e_session GROUP BY k, window_start, window_end",
+    "SELECT s, x, window_end FROM t_session WHERE x > 0",
+    "SELECT k, count(*), max(n) FROM (SELECT k, window_end, count(*) AS n FROM e_session WHERE k > 0 \
+     GROUP BY k, window_end) GROUP BY k",
     "SELECT date_trunc('minute', window_start) AS m, count(*) FROM t_tumble GROUP BY 1",
     "SELECT window_start, max(window_end), count(*) FROM t_hop GROUP BY window_start",
     "SELECT v, count(*) FROM (SELECT unnest(make_array(k, k + 1, 7)) AS v FROM t) GROUP BY v",

@@ -12,7 +12,7 @@ use datafusion::common::Column;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{LogicalPlan, ScalarUDF, TableSource};
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableSource};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use millpond_catalog::Object;
 use millpond_sql::{PlanContext, PlanKind, Relations};
@@ -52,6 +52,16 @@ impl Relations for SystemRelations {
         _: i64,
         _: i64,
         _: i64,
+    ) -> DataFusionResult<LogicalPlan> {
+        Ok(input)
+    }
+
+    fn session_assign(
+        &self,
+        input: LogicalPlan,
+        _: Column,
+        _: Expr,
+        _: Vec<Column>,
     ) -> DataFusionResult<LogicalPlan> {
         Ok(input)
     }

@@ -1,10 +1,10 @@
 //! Windows written as expressions.
 //!
 //! - Spark: `GROUP BY window(ts, size[, slide[, start]])` and `window.start`, `window.end`, `window` elsewhere in the
-//!   SELECT: those words become the call, so that the library sees one grouping expression.
-//! - Flink's old form: `GROUP BY TUMBLE(ts, size)` with `TUMBLE_START`, `TUMBLE_END`, and `HOP` likewise.
+//!   SELECT: those words become the call, so that the library sees one grouping expression; `session_window` likewise.
+//! - Flink's old form: `GROUP BY TUMBLE(ts, size)` with `TUMBLE_START`, `TUMBLE_END`, and `HOP` and `SESSION` likewise.
 //!
-//! What is left is the call `window(..)`, which [`crate::planner::window`] turns into a plan node.
+//! What is left is the call `window(..)` or `session_window(..)`, which [`crate::planner::window`] turns into a plan node.
 
 use std::ops::ControlFlow;
 
@@ -14,11 +14,13 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::function::{SessionWindow, Window};
 use crate::planner::names::fold;
 
 use super::postgres::call;
 
-/// Replaces the words `window`, `window.start` and `window.end` in a query whose SELECT calls `window(..)`.
+/// Replaces the words `window`, `window.start` and `window.end` in a query whose SELECT calls `window(..)`, and so for
+/// `session_window`.
 pub fn rewrite_query(query: &mut Query) -> Result<()> {
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Ok(());
@@ -26,7 +28,10 @@ pub fn rewrite_query(query: &mut Query) -> Result<()> {
     let Some(window) = find_call(select)? else {
         return Ok(());
     };
-    let mut replace = Replace { window };
+    let mut replace = Replace {
+        word: called(&window).unwrap_or_default(),
+        window,
+    };
     let flow = |f: ControlFlow<()>| debug_assert!(f.is_continue(), "the visitor never breaks");
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) = item {
@@ -85,7 +90,15 @@ fn find_call(select: &Select) -> Result<Option<Expr>> {
 }
 
 fn is_window(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(f) if function_name(f).as_deref() == Some("window") && f.over.is_none())
+    called(expr).is_some_and(|name| name == Window::NAME || name == SessionWindow::NAME)
+}
+
+/// The name of the function that is called.
+fn called(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Function(function) if function.over.is_none() => function_name(function),
+        _ => None,
+    }
 }
 
 fn function_name(function: &Function) -> Option<String> {
@@ -96,16 +109,18 @@ fn function_name(function: &Function) -> Option<String> {
 }
 
 struct Replace {
+    /// What stands for the call.
+    word: String,
     window: Expr,
 }
 
 impl Replace {
     fn matches(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Identifier(ident) => fold(ident) == "window",
+            Expr::Identifier(ident) => fold(ident) == self.word,
             Expr::CompoundIdentifier(idents) => match idents.as_slice() {
                 [window, field] => {
-                    fold(window) == "window" && ["start", "end"].contains(&fold(field).as_str())
+                    fold(window) == self.word && ["start", "end"].contains(&fold(field).as_str())
                 }
                 _ => false,
             },
@@ -142,7 +157,7 @@ fn field(window: Expr, name: &str) -> Expr {
     )
 }
 
-/// `TUMBLE(ts, size[, offset])`, `HOP(ts, slide, size)` and their `_START` and `_END` as expressions.
+/// `TUMBLE(ts, size[, offset])`, `HOP(ts, slide, size)`, `SESSION(ts, gap)` and their `_START` and `_END` as expressions.
 pub fn rewrite_legacy(expr: &mut Expr) {
     let Expr::Function(function) = expr else { return };
     let Some(name) = function_name(function) else {
@@ -160,6 +175,17 @@ pub fn rewrite_legacy(expr: &mut Expr) {
         })
         .collect();
     let Some(arguments) = arguments else { return };
+    if let ("session" | "session_start" | "session_end", [time, gap]) = (name.as_str(), arguments.as_slice())
+    {
+        let session = call(SessionWindow::NAME, vec![time.clone(), gap.clone()]);
+        // In GROUP BY it is the whole window.
+        *expr = match name.as_str() {
+            "session_start" => field(session, "start"),
+            "session_end" => field(session, "end"),
+            _ => session,
+        };
+        return;
+    }
     let (size, window) = match (name.as_str(), arguments.as_slice()) {
         ("tumble" | "tumble_start" | "tumble_end", [time, size]) => {
             (size.clone(), vec![time.clone(), size.clone()])

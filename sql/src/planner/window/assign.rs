@@ -16,12 +16,12 @@ use crate::error::Error;
 use crate::function::Window;
 use crate::relations::Relations;
 
-use super::interval;
+use super::{interval, session};
 
 /// Column that holds a time which is computed and not a column of the input.
 const COMPUTED_TIME: &str = "window_time_of_row";
 
-fn external(error: Error) -> DataFusionError {
+pub(super) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
@@ -43,6 +43,7 @@ pub fn call(time: Expr, size_us: i64, slide_us: i64, offset_us: i64) -> Expr {
 /// # Errors
 /// Windows that make no sense, two in one SELECT, one outside of SELECT and GROUP BY.
 pub fn assign(plan: LogicalPlan, relations: &dyn Relations) -> DataFusionResult<LogicalPlan> {
+    let plan = session::carry_keys_down(plan)?;
     plan.transform_up_with_subqueries(|node| {
         let Some(window) = find(&node)? else {
             return Ok(Transformed::no(node));
@@ -85,7 +86,7 @@ fn find(node: &LogicalPlan) -> DataFusionResult<Option<Expr>> {
 }
 
 fn is_window(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(f) if f.func.inner().is::<Window>())
+    session::is_call(expr) || matches!(expr, Expr::ScalarFunction(f) if f.func.inner().is::<Window>())
 }
 
 /// The input with its windows, and the columns of their bounds.
@@ -99,6 +100,10 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
     let Expr::ScalarFunction(function) = window else {
         unreachable!("only calls of the placeholder are collected")
     };
+    let mut input = Arc::unwrap_or_clone(input);
+    if session::is_call(window) {
+        return Ok(with_bounds(session::assign(input, &function.args, relations)?));
+    }
     let duration = |n: usize, what: &str| {
         function
             .args
@@ -112,7 +117,6 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
     let offset = duration(3, "start")?.unwrap_or(0);
     interval::check(size, slide, false).map_err(external)?;
 
-    let mut input = Arc::unwrap_or_clone(input);
     let time = match &function.args[0] {
         Expr::Column(column) => column.clone(),
         computed => {
@@ -123,10 +127,15 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
         }
     };
     let plan = relations.window_assign(input, time, size, slide, offset)?;
+    Ok(with_bounds(plan))
+}
+
+/// The last two columns are the bounds.
+fn with_bounds(plan: LogicalPlan) -> Assigned {
     let fields = plan.schema().fields().len();
-    let bound = |schema: &DFSchema, n: usize| Column::from(schema.qualified_field(n));
-    let (start, end) = (bound(plan.schema(), fields - 2), bound(plan.schema(), fields - 1));
-    Ok(Assigned { plan, start, end })
+    let bound = |n: usize| Column::from(plan.schema().qualified_field(n));
+    let (start, end) = (bound(fields - 2), bound(fields - 1));
+    Assigned { plan, start, end }
 }
 
 /// Replaces the call and the access to its fields within `expr`.
@@ -213,7 +222,10 @@ fn under_aggregate(
             "ROLLUP, CUBE and GROUPING SETS over window() are not supported",
         )));
     }
-    let Assigned { plan, start, end } = assigned(input, window, relations)?;
+    // Sessions without keys of their own are those of the groups.
+    let others = group_expr.iter().filter(|expr| !mentions(expr, window)).cloned();
+    let keyed = session::with_keys(window, others.collect());
+    let Assigned { plan, start, end } = assigned(input, &keyed, relations)?;
     let (start, end) = (Expr::Column(start), Expr::Column(end));
     let mut groups = vec![start.clone(), end.clone()];
     for expr in &group_expr {
@@ -265,6 +277,10 @@ fn under_aggregate(
         exprs,
         Arc::new(new),
     )?))
+}
+
+fn mentions(expr: &Expr, call: &Expr) -> bool {
+    expr.exists(|expr| Ok(expr == call)).unwrap_or(false)
 }
 
 fn is_struct_of(expr: &Expr, start: &Expr, end: &Expr) -> bool {

@@ -1,0 +1,404 @@
+//! The sessions of one key: rows in order of time, cut where nothing holds them together.
+//!
+//! A row at time t with gap g reaches from t to t + g, both included, and rows that reach each other are in one session.
+//! So a session ends at the greatest t + g of its rows, and a row exactly at the end of a session joins it.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+/// A row as its bytes in the operator's row encoding.
+pub(super) type RowBytes = Box<[u8]>;
+
+/// A change that has a place in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Arrival {
+    pub time: i64,
+    /// Greater than zero.
+    pub gap: i64,
+    pub row: RowBytes,
+    pub weight: i64,
+}
+
+impl Arrival {
+    /// Where the row alone would end its session.
+    pub fn reach(&self) -> i64 {
+        self.time.saturating_add(self.gap)
+    }
+}
+
+/// From the time of the first row to the greatest reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Session {
+    pub start: i64,
+    pub end: i64,
+    /// The greatest gap among its rows.
+    pub gap: i64,
+}
+
+impl Session {
+    /// No row that is still to come can be in it. A row at the very end would join, so that the end must have passed.
+    pub fn is_final(&self, watermark: Option<i64>) -> bool {
+        watermark.is_some_and(|watermark| self.end < watermark)
+    }
+
+    /// From which watermark on no row that is not late itself can touch it any more.
+    pub fn forgotten_at(&self) -> i64 {
+        self.end.saturating_add(self.gap)
+    }
+}
+
+/// A row with its session, coming out or going away.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Assigned {
+    pub row: RowBytes,
+    pub start: i64,
+    pub end: i64,
+    pub weight: i64,
+}
+
+/// What a step changed.
+#[derive(Debug, Default)]
+pub(super) struct Step {
+    pub assigned: Vec<Assigned>,
+    /// Arrivals that took effect, with the weight that did.
+    pub applied: Vec<Arrival>,
+    pub gone: Vec<Session>,
+    pub come: Vec<Session>,
+    pub late: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    weight: i64,
+    gap: i64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    rows: BTreeMap<(i64, RowBytes), Held>,
+    /// By start; no two touch.
+    sessions: BTreeMap<i64, Session>,
+}
+
+impl Timeline {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values()
+    }
+
+    pub fn session(&self, start: i64) -> Option<Session> {
+        self.sessions.get(&start).copied()
+    }
+
+    /// The rows of a session, each as often as it stands there.
+    pub fn rows_of(&self, session: &Session) -> impl Iterator<Item = (&RowBytes, i64)> {
+        self.range(session).map(|((_, row), held)| (row, held.weight))
+    }
+
+    fn range(&self, session: &Session) -> impl Iterator<Item = (&(i64, RowBytes), &Held)> {
+        let from = (session.start, RowBytes::default());
+        let end = session.end;
+        self.rows
+            .range(from..)
+            .take_while(move |((time, _), _)| *time <= end)
+    }
+
+    /// The sessions that a row reaching from `from` to `to` touches, latest first.
+    fn touching(&self, from: i64, to: i64) -> impl Iterator<Item = &Session> {
+        self.sessions
+            .range(..=to)
+            .rev()
+            .map(|(_, session)| session)
+            .take_while(move |session| session.end >= from)
+    }
+
+    /// Takes a row back from a checkpoint; the sessions are wrong until [`Timeline::rebuild`].
+    pub fn put_back(&mut self, arrival: Arrival) {
+        self.add(&arrival);
+    }
+
+    /// Finds all sessions anew from the rows.
+    pub fn rebuild(&mut self) {
+        self.sessions = sweep(self.rows.iter().map(|((time, _), held)| (*time, held.gap)))
+            .into_iter()
+            .map(|session| (session.start, session))
+            .collect();
+    }
+
+    /// Adds the change as far as the row is there to be taken away; returns the weight that took effect.
+    fn add(&mut self, arrival: &Arrival) -> i64 {
+        let key = (arrival.time, arrival.row.clone());
+        let before = self.rows.get(&key).map_or(0, |held| held.weight);
+        let after = (before + arrival.weight).max(0);
+        if after == 0 {
+            self.rows.remove(&key);
+        } else {
+            let held = Held {
+                weight: after,
+                gap: arrival.gap,
+            };
+            self.rows.insert(key, held);
+        }
+        after - before
+    }
+
+    /// Applies all changes of an epoch. A row is late when it touches a final session, or when it and all that it comes
+    /// with would be in a session that is final.
+    pub fn apply(&mut self, arrivals: Vec<Arrival>, watermark: Option<i64>) -> Step {
+        let mut step = Step::default();
+        let mut touched: BTreeMap<i64, Session> = BTreeMap::new();
+        let mut accepted = Vec::with_capacity(arrivals.len());
+        for arrival in net(arrivals) {
+            let sessions: Vec<Session> = self.touching(arrival.time, arrival.reach()).copied().collect();
+            if sessions.iter().any(|session| session.is_final(watermark)) {
+                step.late += arrival.weight.unsigned_abs();
+                continue;
+            }
+            touched.extend(sessions.into_iter().map(|session| (session.start, session)));
+            accepted.push(arrival);
+        }
+        let before = self.assignments(touched.values());
+        for arrival in accepted {
+            let weight = self.add(&arrival);
+            if weight != 0 {
+                step.applied.push(Arrival { weight, ..arrival });
+            }
+        }
+        let come = self.sessions_around(&touched, &step.applied);
+        for start in touched.keys() {
+            self.sessions.remove(start);
+        }
+        let (closed, come): (Vec<_>, Vec<_>) =
+            come.into_iter().partition(|session| session.is_final(watermark));
+        for session in &closed {
+            self.drop_late(session, &mut step);
+        }
+        for session in &come {
+            self.sessions.insert(session.start, *session);
+        }
+        step.assigned = difference(before, self.assignments(come.iter()));
+        step.gone = touched.into_values().collect();
+        step.come = come;
+        step
+    }
+
+    /// Takes out the rows of a session that was final before its first row came.
+    fn drop_late(&mut self, session: &Session, step: &mut Step) {
+        let rows: Vec<(i64, RowBytes)> = self.range(session).map(|(key, _)| key.clone()).collect();
+        for key in &rows {
+            self.rows.remove(key);
+        }
+        step.applied.retain(|arrival| {
+            let late = (session.start..=session.end).contains(&arrival.time);
+            if late {
+                step.late += arrival.weight.unsigned_abs();
+            }
+            !late
+        });
+    }
+
+    /// The sessions that the rows of `touched` and the new ones form now.
+    fn sessions_around(&self, touched: &BTreeMap<i64, Session>, applied: &[Arrival]) -> Vec<Session> {
+        let mut rows: BTreeMap<(i64, &RowBytes), i64> = BTreeMap::new();
+        for session in touched.values() {
+            rows.extend(
+                self.range(session)
+                    .map(|((time, row), held)| ((*time, row), held.gap)),
+            );
+        }
+        for arrival in applied.iter().filter(|arrival| arrival.weight > 0) {
+            rows.insert((arrival.time, &arrival.row), arrival.gap);
+        }
+        sweep(rows.into_iter().map(|((time, _), gap)| (time, gap)))
+    }
+
+    fn assignments<'a>(
+        &self,
+        sessions: impl Iterator<Item = &'a Session>,
+    ) -> HashMap<RowBytes, (i64, i64, i64)> {
+        let mut assignments = HashMap::new();
+        for session in sessions {
+            for (row, weight) in self.rows_of(session) {
+                assignments.insert(row.clone(), (session.start, session.end, weight));
+            }
+        }
+        assignments
+    }
+
+    /// Forgets a session with its rows.
+    pub fn forget(&mut self, session: &Session) -> u64 {
+        let rows: Vec<(i64, RowBytes)> = self.range(session).map(|(key, _)| key.clone()).collect();
+        for key in &rows {
+            self.rows.remove(key);
+        }
+        self.sessions.remove(&session.start);
+        rows.len() as u64
+    }
+
+    pub fn num_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Every row with its weight.
+    pub fn rows(&self) -> impl Iterator<Item = (&RowBytes, i64)> {
+        self.rows.iter().map(|((_, row), held)| (row, held.weight))
+    }
+}
+
+/// One arrival per row: within an epoch a row may be taken away before it is added.
+fn net(arrivals: Vec<Arrival>) -> Vec<Arrival> {
+    if let [_] = arrivals.as_slice() {
+        return arrivals;
+    }
+    let mut net: BTreeMap<(i64, RowBytes), (i64, i64)> = BTreeMap::new();
+    for arrival in arrivals {
+        let sum = net.entry((arrival.time, arrival.row)).or_insert((arrival.gap, 0));
+        sum.1 += arrival.weight;
+    }
+    net.into_iter()
+        .filter(|(_, (_, weight))| *weight != 0)
+        .map(|((time, row), (gap, weight))| Arrival {
+            time,
+            gap,
+            row,
+            weight,
+        })
+        .collect()
+}
+
+/// Sessions of rows that come in order of time, as time and gap.
+fn sweep(rows: impl Iterator<Item = (i64, i64)>) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    for (time, gap) in rows {
+        let end = time.saturating_add(gap);
+        match sessions.last_mut() {
+            Some(last) if time <= last.end => {
+                last.end = last.end.max(end);
+                last.gap = last.gap.max(gap);
+            }
+            _ => sessions.push(Session {
+                start: time,
+                end,
+                gap,
+            }),
+        }
+    }
+    sessions
+}
+
+/// Rows whose session or number changed: out with the old, in with the new.
+fn difference(
+    before: HashMap<RowBytes, (i64, i64, i64)>,
+    mut after: HashMap<RowBytes, (i64, i64, i64)>,
+) -> Vec<Assigned> {
+    let mut changes = Vec::new();
+    for (row, (start, end, weight)) in before {
+        let left = match after.get_mut(&row) {
+            Some(now) if (now.0, now.1) == (start, end) => {
+                now.2 -= weight;
+                0
+            }
+            _ => -weight,
+        };
+        if left != 0 {
+            changes.push(Assigned {
+                row,
+                start,
+                end,
+                weight: left,
+            });
+        }
+    }
+    changes.extend(after.into_iter().filter(|(_, (_, _, weight))| *weight != 0).map(
+        |(row, (start, end, weight))| Assigned {
+            row,
+            start,
+            end,
+            weight,
+        },
+    ));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(time: i64, gap: i64, weight: i64) -> Arrival {
+        Arrival {
+            time,
+            gap,
+            row: time.to_be_bytes().into(),
+            weight,
+        }
+    }
+
+    fn bounds(timeline: &Timeline) -> Vec<(i64, i64)> {
+        timeline.sessions().map(|s| (s.start, s.end)).collect()
+    }
+
+    #[test]
+    fn a_bridge_merges_and_its_removal_splits() {
+        let mut timeline = Timeline::default();
+        timeline.apply(vec![arrival(0, 10, 1), arrival(15, 10, 1)], None);
+        assert_eq!(bounds(&timeline), [(0, 10), (15, 25)]);
+        let step = timeline.apply(vec![arrival(7, 10, 1)], None);
+        assert_eq!(bounds(&timeline), [(0, 25)]);
+        assert_eq!(step.assigned.len(), 5, "two go, three come");
+        let step = timeline.apply(vec![arrival(7, 10, -1)], None);
+        assert_eq!(bounds(&timeline), [(0, 10), (15, 25)]);
+        assert_eq!(step.assigned.iter().map(|a| a.weight).sum::<i64>(), -1);
+    }
+
+    #[test]
+    fn a_row_exactly_one_gap_later_joins() {
+        let mut timeline = Timeline::default();
+        timeline.apply(
+            vec![arrival(0, 10, 1), arrival(10, 10, 1), arrival(21, 10, 1)],
+            None,
+        );
+        assert_eq!(bounds(&timeline), [(0, 20), (21, 31)]);
+    }
+
+    #[test]
+    fn an_old_long_gap_reaches_over_a_later_short_one() {
+        let mut timeline = Timeline::default();
+        timeline.apply(
+            vec![arrival(0, 100, 1), arrival(10, 1, 1), arrival(90, 5, 1)],
+            None,
+        );
+        assert_eq!(bounds(&timeline), [(0, 100)]);
+    }
+
+    #[test]
+    fn final_sessions_take_no_rows() {
+        let mut timeline = Timeline::default();
+        timeline.apply(vec![arrival(0, 10, 1)], None);
+        // At the watermark itself a row can still join.
+        assert_eq!(timeline.apply(vec![arrival(10, 10, 1)], Some(10)).late, 0);
+        assert_eq!(bounds(&timeline), [(0, 20)]);
+        let step = timeline.apply(vec![arrival(15, 10, 1)], Some(21));
+        assert_eq!(
+            (step.late, step.assigned.len()),
+            (1, 0),
+            "it would join a final session"
+        );
+        let step = timeline.apply(vec![arrival(-50, 10, 1)], Some(21));
+        assert_eq!(step.late, 1, "its own session is final");
+        assert_eq!(timeline.num_rows(), 2);
+        // Not final together with a row that is not late itself.
+        let step = timeline.apply(vec![arrival(30, 10, 1), arrival(22, 10, 1)], Some(34));
+        assert_eq!((step.late, bounds(&timeline).len()), (0, 2));
+    }
+
+    #[test]
+    fn rows_that_are_not_there_cannot_be_taken_away() {
+        let mut timeline = Timeline::default();
+        let step = timeline.apply(vec![arrival(0, 10, -3)], None);
+        assert!(step.applied.is_empty() && step.assigned.is_empty() && timeline.is_empty());
+    }
+}
