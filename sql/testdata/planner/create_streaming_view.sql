@@ -293,10 +293,19 @@ error UndefinedFunction: window functions have no argument "colour"
   at 44: tumble(ev,
 
 ====
-CREATE STREAMING VIEW bad AS SELECT * FROM session(ev, ts, INTERVAL '1 minute')
+CREATE STREAMING VIEW sessions AS SELECT k, window_start, count(*) AS n FROM session(ev, ts, INTERVAL '1 minute') GROUP BY k, window_start, window_end
 ----
-error Unsupported: session windows are not supported yet
-  hint: tumble and hop windows are supported.
+CreateView sessions reads [1]
+  k text
+  window_start timestamp without time zone not null
+  n bigint not null
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
+  CREATE STREAMING VIEW sessions AS SELECT k, window_start, count(*) AS n FROM session(ev, ts, INTERVAL '1 minute') GROUP BY k, window_start, window_end
+  Projection: ev.k, window_start, count(Int64(1)) AS count(*) AS n
+    Aggregate: groupBy=[[ev.k, window_start, window_end]], aggr=[[count(Int64(1))]]
+      Projection: ev.k, ev.window_start AS window_start, ev.window_end AS window_end
+        WindowAssign: ev.ts sessions by 1 keys
+          TableScan: ev projection=[k, ts]
 
 ====
 CREATE STREAMING VIEW bad AS SELECT window(ts, '1 minute'), window(ts, '2 minutes') FROM ev
@@ -364,6 +373,7 @@ v6 depends on stream ev
 v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
+sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -380,6 +390,7 @@ v6 depends on stream ev
 v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
+sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -407,5 +418,5 @@ error UndefinedTable: relation "nothing" does not exist
 ====
 DROP STREAM ev CASCADE
 ----
-Drop [13, 12, 11, 10, 8, 7, 6, 5, 1]
-notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view v2
+Drop [14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
+notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view sessions, streaming view v2
