@@ -7,7 +7,7 @@ use millpond_engine::source::{Source, SourceContext};
 
 use crate::error::{Error, Result};
 use crate::options::{OptionSpec, reference_table};
-use crate::{file, format, rate};
+use crate::{file, format, nexmark, rate, rate_micro_batch, socket};
 
 /// What the rest of the product knows about a connector.
 pub struct Connector {
@@ -15,15 +15,21 @@ pub struct Connector {
     /// One line for the reference.
     pub doc: &'static str,
     pub options: &'static [OptionSpec],
-    /// Columns where the connector fixes them.
-    pub columns: Option<fn() -> Vec<Column>>,
+    /// The columns of a source that was declared without any, where the options tell them.
+    pub columns: fn(&Options) -> Option<Vec<Column>>,
     pub validate: fn(&Options, &[Column]) -> Result<()>,
     pub open: Open,
 }
 
 type Open = fn(&Options, &[Column], SourceContext) -> Result<Arc<dyn Source>>;
 
-pub const CONNECTORS: &[Connector] = &[file::CONNECTOR, rate::CONNECTOR];
+pub const CONNECTORS: &[Connector] = &[
+    file::CONNECTOR,
+    rate::CONNECTOR,
+    rate_micro_batch::CONNECTOR,
+    nexmark::CONNECTOR,
+    socket::CONNECTOR,
+];
 
 pub fn find(name: &str) -> Result<&'static Connector> {
     let found = CONNECTORS
@@ -46,11 +52,16 @@ pub fn reference() -> String {
         text += &reference_table(connector.options);
         text += "\n";
     }
+    text += "### Every format\n\n";
+    text += &reference_table(format::bad_row::OPTIONS);
+    text += "\n";
     for format in format::FORMATS {
         let Some(options) = format.options else { continue };
         text += &format!("### Format `{}`\n\n{}\n\n", format.name, format.doc);
-        text += &reference_table(options);
-        text += "\n";
+        if !options.is_empty() {
+            text += &reference_table(options);
+            text += "\n";
+        }
     }
     text
 }

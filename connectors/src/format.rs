@@ -1,14 +1,29 @@
-//! Formats: bytes of whole lines into record batches, without knowing where the bytes come from.
+//! Formats: bytes into record batches, without knowing where the bytes come from.
+//!
+//! Two kinds. A [`RecordFormat`] is text whose records end with a line end: files of it can be cut anywhere and
+//! compressed as a whole. A [`BlockFormat`] has a structure of its own, which it reads from the open file.
 
+pub mod bad_row;
+mod column;
+pub mod csv;
 pub mod json;
+pub mod parquet;
+pub mod rows;
+pub mod text;
+mod token;
 
+use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use millpond_catalog::Column;
+use arrow::array::{ArrayRef, RecordBatch};
+use millpond_catalog::{Column, SqlType};
+use millpond_engine::source::SourceError;
 
 use crate::error::{Error, Result};
-use crate::options::{OptionReader, OptionSpec, OptionValue};
+use crate::options::{OptionReader, OptionSpec};
+pub use bad_row::{BadRows, OnBadRow};
+use csv::Quoting;
 
 /// What the rest of the crate knows about a format.
 pub struct FormatSpec {
@@ -20,18 +35,19 @@ pub struct FormatSpec {
     open: Open,
 }
 
-type Open = fn(&mut OptionReader<'_>, &[Column]) -> Result<Arc<dyn Format>>;
+type Open = fn(&mut OptionReader<'_>, &[Column], BadRows) -> Result<Format>;
 
 pub const FORMATS: &[FormatSpec] = &[
     json::FORMAT,
-    not_yet("csv"),
-    not_yet("parquet"),
-    not_yet("text"),
+    csv::FORMAT,
+    parquet::FORMAT,
+    text::FORMAT,
     not_yet("orc"),
+    not_yet("avro"),
 ];
 
 const fn not_yet(name: &'static str) -> FormatSpec {
-    let open = |_: &mut OptionReader<'_>, _: &[Column]| {
+    let open = |_: &mut OptionReader<'_>, _: &[Column], _: BadRows| {
         Err(Error::NotSupported {
             what: "this format".to_owned(),
             hint: None,
@@ -46,17 +62,54 @@ const fn not_yet(name: &'static str) -> FormatSpec {
 }
 
 /// A format with its options, for the declared columns of one source.
-pub trait Format: Send + Sync {
-    /// A decoder of the columns at `projection`, ascending positions in the declared columns.
-    fn decoder(&self, projection: &[usize]) -> Box<dyn Decoder>;
+#[derive(Clone)]
+pub enum Format {
+    Records(Arc<dyn RecordFormat>),
+    Blocks(Arc<dyn BlockFormat>),
+}
+
+impl Format {
+    pub fn on_bad_row(&self) -> OnBadRow {
+        match self {
+            Format::Records(format) => format.on_bad_row(),
+            Format::Blocks(format) => format.on_bad_row(),
+        }
+    }
+}
+
+/// What is wanted of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Ascending positions in the declared columns.
+    pub projection: &'a [usize],
+    /// Declared columns whose values the file's path tells; none of them is in `projection`.
+    pub from_path: &'a [usize],
+    /// The file's first record, of a format that has headers.
+    pub header: Option<&'a [u8]>,
+}
+
+/// Text whose records end with a line end.
+pub trait RecordFormat: Send + Sync {
+    /// A decoder for files like the one that `wanted` describes, or what is wrong with such a file as a whole.
+    fn decoder(&self, wanted: &Wanted<'_>) -> Result<Box<dyn Decoder>, String>;
 
     fn on_bad_row(&self) -> OnBadRow;
+
+    /// Which line ends are inside a record; without it, none are.
+    fn quoting(&self) -> Option<Quoting> {
+        None
+    }
+
+    /// The first record of a file tells what the others are.
+    fn has_header(&self) -> bool {
+        false
+    }
 }
 
 /// Decodes one chunk after the other.
 pub trait Decoder: Send {
-    /// Decodes `lines`, whole lines of which the last may lack its end, into batches of bounded size.
-    fn decode(&mut self, lines: &[u8]) -> Vec<Decoded>;
+    /// Decodes `records`, whole records of which the last may lack its end, into batches of bounded size.
+    fn decode(&mut self, records: &[u8]) -> Vec<Decoded>;
 }
 
 /// A batch of rows and what could not be decoded among them.
@@ -76,36 +129,54 @@ pub struct BadLine {
     pub error: String,
 }
 
-/// What becomes of a row that cannot be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnBadRow {
-    /// Set aside in `sys.bad_rows` with its bytes, position and error.
-    Quarantine,
-    /// Left out.
-    Drop,
-    /// Kept, with NULL for what could not be read.
-    Null,
-    /// The query stops.
-    Fail,
+/// Files with a structure of their own, made of blocks that each begin at an offset.
+pub trait BlockFormat: Send + Sync {
+    /// Opens the blocks of `file` that begin in `part`.
+    fn open(
+        &self,
+        path: &str,
+        file: File,
+        part: Range<u64>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Box<dyn BlockReader>, BlockError>;
+
+    /// The first offset at or after `offset` at which cutting the file parts whole blocks.
+    fn cut_at(&self, path: &str, file: File, offset: u64) -> Result<u64, BlockError>;
+
+    fn on_bad_row(&self) -> OnBadRow;
 }
 
-impl OptionValue for OnBadRow {
-    const KIND: &'static str =
-        "`quarantine`, `drop`, `null` or `fail`; Spark's `DROPMALFORMED`, `PERMISSIVE`, `FAILFAST`";
+pub trait BlockReader: Send {
+    fn next(&mut self) -> Result<Option<Block>, BlockError>;
+}
 
-    fn parse(text: &str) -> Result<Self, String> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "quarantine" => Ok(OnBadRow::Quarantine),
-            "drop" | "dropmalformed" => Ok(OnBadRow::Drop),
-            "null" | "permissive" => Ok(OnBadRow::Null),
-            "fail" | "failfast" => Ok(OnBadRow::Fail),
-            _ => Err(format!("\"{text}\" is not quarantine, drop, null or fail")),
-        }
-    }
+/// Rows of a block and the bad ones among them.
+pub struct Block {
+    pub rows: RecordBatch,
+    pub bytes: u64,
+    pub bad_rows: Vec<BadBlockRow>,
+}
+
+/// A row of a block that does not fit the columns.
+pub struct BadBlockRow {
+    /// From 1, in the file.
+    pub number: u64,
+    /// The row as JSON.
+    pub text: String,
+    pub error: String,
+}
+
+/// Why a file of blocks cannot be read.
+#[derive(Debug)]
+pub enum BlockError {
+    /// The file is not what it should be.
+    Bad(String),
+    Io(std::io::Error),
+    Source(SourceError),
 }
 
 /// The format called `name`, with its options taken from `reader`.
-pub fn open(name: &str, reader: &mut OptionReader<'_>, columns: &[Column]) -> Result<Arc<dyn Format>> {
+pub fn open(name: &str, reader: &mut OptionReader<'_>, columns: &[Column]) -> Result<Format> {
     let supported = || {
         let names: Vec<_> = FORMATS
             .iter()
@@ -118,7 +189,16 @@ pub fn open(name: &str, reader: &mut OptionReader<'_>, columns: &[Column]) -> Re
         .iter()
         .find(|format| format.name.eq_ignore_ascii_case(name))
     {
-        Some(format) if format.options.is_some() => (format.open)(reader, columns),
+        Some(format) if format.options.is_some() => {
+            if let Some(column) = columns.iter().find(|column| holds_system_type(&column.sql_type)) {
+                return Err(Error::Columns {
+                    message: format!("column \"{}\" cannot have type {}", column.name, column.sql_type),
+                    hint: Some("That type is for system tables.".to_owned()),
+                });
+            }
+            let bad_rows = BadRows::read(reader, columns)?;
+            (format.open)(reader, columns, bad_rows)
+        }
         Some(format) => Err(Error::NotSupported {
             what: format!("format \"{}\"", format.name),
             hint: Some(supported()),
@@ -129,4 +209,18 @@ pub fn open(name: &str, reader: &mut OptionReader<'_>, columns: &[Column]) -> Re
             position: None,
         }),
     }
+}
+
+fn holds_system_type(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::System(_) => true,
+        SqlType::Array(element) => holds_system_type(element),
+        SqlType::Struct(fields) => fields.iter().any(|(_, sql_type)| holds_system_type(sql_type)),
+        _ => false,
+    }
+}
+
+/// One value of `column` from its text, as CSV would have it, or what is wrong with it.
+pub fn value_of_text(column: &Column, text: Option<&str>) -> Result<ArrayRef, String> {
+    column::single(column, text)
 }

@@ -13,8 +13,11 @@ mod format;
 mod literal;
 #[cfg(test)]
 mod memory_notes;
+mod nexmark;
 pub mod options;
 mod rate;
+mod rate_micro_batch;
+mod socket;
 
 use std::sync::Arc;
 
@@ -41,6 +44,6 @@ pub fn validate(connector: &str, options: &Options, columns: &[Column]) -> Resul
 }
 
 /// The columns of a source that was declared without any; `None` where the user has to declare them.
-pub fn default_columns(connector: &str) -> Result<Option<Vec<Column>>> {
-    Ok(connector::find(connector)?.columns.map(|columns| columns()))
+pub fn default_columns(connector: &str, options: &Options) -> Result<Option<Vec<Column>>> {
+    Ok((connector::find(connector)?.columns)(options))
 }

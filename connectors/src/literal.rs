@@ -5,13 +5,15 @@
 
 mod binary;
 mod decimal;
+mod document;
 mod number;
 mod time;
 
 pub use binary::{bytea, uuid};
 pub use decimal::decimal;
+pub use document::json;
 pub use number::{boolean, float4, float8, int2, int4, int8};
-pub use time::{date, time, timestamp};
+pub use time::{date, time, timestamp, timestamptz};
 
 use millpond_catalog::SqlType;
 
@@ -37,6 +39,15 @@ pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(CHARS_MAX) {
         Some((end, _)) => format!("{}..", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// `text` if it has at most `length` characters; spaces beyond are cut off, as Postgres does.
+pub fn varchar(text: &str, length: u32) -> Result<&str, String> {
+    match text.char_indices().nth(length as usize) {
+        None => Ok(text),
+        Some((end, _)) if text[end..].bytes().all(|byte| byte == b' ') => Ok(&text[..end]),
+        Some(_) => Err(format!("value too long for type character varying({length})")),
     }
 }
 

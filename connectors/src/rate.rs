@@ -26,7 +26,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "rate",
     doc: "Rows `(timestamp, value)`: value counts from 0 without gaps, timestamp is the instant at which the value is due.",
     options: RateOptions::SPECS,
-    columns: Some(columns),
+    columns: |_| Some(columns()),
     validate,
     open,
 };
@@ -36,7 +36,7 @@ const ROW_BYTES: u64 = 16;
 const BATCH_ROWS: u64 = 8192;
 const START_KEY: &str = "start_us";
 
-fn columns() -> Vec<Column> {
+pub fn columns() -> Vec<Column> {
     let column = |name: &str, sql_type| Column {
         name: name.to_owned(),
         sql_type,
@@ -51,7 +51,7 @@ fn columns() -> Vec<Column> {
 
 fn validate(options: &Options, columns: &[Column]) -> Result<()> {
     read_options(options)?;
-    check_columns(columns)
+    check_columns(CONNECTOR.name, columns)
 }
 
 fn read_options(options: &Options) -> Result<RateOptions> {
@@ -61,45 +61,32 @@ fn read_options(options: &Options) -> Result<RateOptions> {
     Ok(rate)
 }
 
-fn check_columns(columns: &[Column]) -> Result<()> {
+/// The columns may be left out and put in another order, but not be others.
+pub fn check_columns(connector: &str, columns: &[Column]) -> Result<()> {
     let fits = |column: &Column| match column.name.as_str() {
         "timestamp" => matches!(column.sql_type, SqlType::Timestamp | SqlType::TimestampTz),
         "value" => column.sql_type == SqlType::Int8,
         _ => false,
     };
-    match columns.iter().find(|column| !fits(column)) {
-        None if !columns.is_empty() => Ok(()),
-        None => Err(columns_error(
-            "connector \"rate\" has columns timestamp and value".to_owned(),
-        )),
-        Some(column) => Err(columns_error(format!(
-            "connector \"rate\" has no column \"{}\" of type {}",
+    let message = match columns.iter().find(|column| !fits(column)) {
+        None if !columns.is_empty() => return Ok(()),
+        None => format!("connector \"{connector}\" has columns timestamp and value"),
+        Some(column) => format!(
+            "connector \"{connector}\" has no column \"{}\" of type {}",
             column.name, column.sql_type
-        ))),
-    }
-}
-
-fn columns_error(message: String) -> Error {
+        ),
+    };
     let hint = "Its columns are timestamp timestamp and value bigint; the column list may be left out.";
-    Error::Columns {
+    Err(Error::Columns {
         message,
         hint: Some(hint.to_owned()),
-    }
+    })
 }
 
 fn open(options: &Options, columns: &[Column], context: SourceContext) -> Result<Arc<dyn Source>> {
     let options = read_options(options)?;
-    check_columns(columns)?;
-    let start_us = match context.notes.get(START_KEY)? {
-        Some(note) => parse_start(&note)?,
-        None => {
-            context.notes.put(vec![(
-                START_KEY.to_owned(),
-                context.now_us.to_string().into_bytes(),
-            )])?;
-            context.now_us
-        }
-    };
+    check_columns(CONNECTOR.name, columns)?;
+    let start_us = start_us(&context, START_KEY)?;
     let schedule = Schedule {
         start_us,
         rows_per_second: options.rows_per_second.get(),
@@ -111,6 +98,16 @@ fn open(options: &Options, columns: &[Column], context: SourceContext) -> Result
         schedule,
         partitions,
     }))
+}
+
+/// The instant at which the source was created, noted under `key`.
+pub fn start_us(context: &SourceContext, key: &str) -> Result<i64> {
+    if let Some(note) = context.notes.get(key)? {
+        return Ok(parse_start(&note)?);
+    }
+    let now = context.now_us.to_string().into_bytes();
+    context.notes.put(vec![(key.to_owned(), now)])?;
+    Ok(context.now_us)
 }
 
 fn parse_start(note: &[u8]) -> Result<i64, SourceError> {

@@ -66,6 +66,11 @@ pub trait Source: Send + Sync {
     /// The furthest position that exists now, without caps: what FLUSH waits for.
     fn latest(&self, now_us: i64) -> Result<Position, SourceError>;
 
+    /// The furthest position that is known without asking the outside world: what progress reports compare with.
+    fn known(&self, now_us: i64) -> Result<Position, SourceError> {
+        self.latest(now_us)
+    }
+
     /// True when `position` is at or past `target`.
     fn reached(&self, position: &Position, target: &Position) -> bool;
 

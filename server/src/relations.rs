@@ -113,9 +113,9 @@ impl Relations for ServerRelations {
     fn source_columns(
         &self,
         connector: &str,
-        _options: &Options,
+        options: &Options,
     ) -> millpond_sql::Result<Option<Vec<millpond_catalog::Column>>> {
-        millpond_connectors::default_columns(connector).map_err(|error| {
+        millpond_connectors::default_columns(connector, options).map_err(|error| {
             millpond_sql::Error::new(millpond_sql::ErrorKind::InvalidParameterValue, error.to_string())
         })
     }

@@ -10,6 +10,7 @@ use millpond_engine::source::SourceError;
 
 use super::log::FileEntry;
 use super::options::FileOptions;
+use super::partition::key_and_value;
 use crate::error::{Error, Result};
 
 /// What `path` names.
@@ -19,6 +20,8 @@ pub struct Listing {
     path: PathBuf,
     is_pattern: bool,
     recursive: bool,
+    /// Files are packed as their names say.
+    checks_compression: bool,
     name_filter: Option<Pattern>,
 }
 
@@ -48,6 +51,7 @@ impl Listing {
             path,
             is_pattern,
             recursive: options.recursive_file_lookup,
+            checks_compression: options.compression.0.is_none(),
             name_filter,
         })
     }
@@ -85,7 +89,15 @@ impl Listing {
             })?;
             for path in paths {
                 let path = path.map_err(|error| unavailable(error.path(), error.error()))?;
-                self.consider(path, &known, &mut found)?;
+                let below = path.strip_prefix(&base).unwrap_or(&path);
+                if below.iter().any(|part| is_hidden(&part.to_string_lossy())) {
+                    continue;
+                }
+                if path.is_dir() {
+                    self.list_folder(&path, &known, &mut found)?;
+                } else {
+                    self.consider(path, &known, &mut found)?;
+                }
             }
         } else if self.path.is_dir() {
             self.list_folder(&self.path, &known, &mut found)?;
@@ -104,9 +116,11 @@ impl Listing {
         let entries = fs::read_dir(folder).map_err(|error| unavailable(folder, &error))?;
         for entry in entries {
             let entry = entry.map_err(|error| unavailable(folder, &error))?;
-            if self.recursive
-                && entry.file_type().is_ok_and(|file_type| file_type.is_dir())
-                && !is_hidden(&entry.file_name().to_string_lossy())
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if (self.recursive || key_and_value(&name).is_some())
+                && entry.path().is_dir()
+                && !is_hidden(&name)
             {
                 self.list_folder(&entry.path(), known, found)?;
                 continue;
@@ -159,12 +173,10 @@ impl Listing {
         if !metadata.is_file() || metadata.len() == 0 {
             return Ok(());
         }
-        refuse_compressed(text)?;
-        let modified = metadata.modified().map_err(|error| unavailable(&path, &error))?;
-        let mtime_us = match modified.duration_since(UNIX_EPOCH) {
-            Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
-        };
+        if self.checks_compression {
+            refuse_unknown_compression(text)?;
+        }
+        let mtime_us = modified_us(&metadata).map_err(|error| unavailable(&path, &error))?;
         found.push(FileEntry {
             path: text.into(),
             size: metadata.len(),
@@ -172,6 +184,14 @@ impl Listing {
         });
         Ok(())
     }
+}
+
+/// When the file was modified, in microseconds since 1970.
+pub fn modified_us(metadata: &fs::Metadata) -> std::io::Result<i64> {
+    Ok(match metadata.modified()?.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
+    })
 }
 
 /// Names that are by convention not data. `_x=1` is a partition folder's.
@@ -193,11 +213,12 @@ fn is_unfinished(name: &str) -> bool {
 }
 
 /// Better than thousands of bad rows.
-fn refuse_compressed(path: &str) -> Result<(), SourceError> {
-    const ENDINGS: &[&str] = &[".gz", ".bz2", ".zst", ".xz", ".lz4", ".snappy", ".zip"];
+fn refuse_unknown_compression(path: &str) -> Result<(), SourceError> {
+    const ENDINGS: &[&str] = &[".bz2", ".xz", ".lz4", ".snappy", ".zip", ".br", ".deflate"];
     if ENDINGS.iter().any(|ending| path.ends_with(ending)) {
         return Err(SourceError::Unavailable(format!(
-            "\"{path}\" is compressed, which is not supported yet: unpack it, or pass over it with path_glob_filter"
+            "\"{path}\" is compressed in a way that is not supported: unpack it, pack it as .gz or .zst, or pass over it \
+             with path_glob_filter"
         )));
     }
     Ok(())

@@ -1,46 +1,41 @@
-//! Reads the lines of a slice in chunks and hands them to the format.
-//!
-//! A slice is a list of parts of files, and a part owns the lines that *start* in it: the reader begins after the first
-//! line end at or after `start - 1` and goes on past `end` until the line there is complete. So parts that adjoin hold
-//! every line once, wherever they are cut.
+//! Reads the records of a slice in chunks and hands them to the format.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
 
-use super::line_numbers::LineNumbers;
-use crate::format::{BadLine, Decoded, Decoder, OnBadRow};
-use crate::literal::shortened;
+use super::part::Part;
+use super::partition::{self, PathColumns, PathValues};
+use super::prefixes::line_ends;
+use super::records::{BadRecord, CHUNK_BYTES, PartRecords, Progress};
+use super::shared::Shared;
+use crate::format::{BadLine, Decoded, Decoder, RecordFormat, Wanted};
 
-/// Lines are handed on in chunks of about this size, which stay in the cache while they are decoded.
-const CHUNK_BYTES: usize = 512 * 1024;
-/// A longer line is a bad row. Bounds the memory that one line can take.
-pub const LINE_BYTES_MAX: usize = 64 << 20;
-/// Bytes of such a line that are kept.
-const LINE_BYTES_KEPT: usize = 4096;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Bytes `start..end` of a file that had `size` bytes when it was found.
-#[derive(Debug, Clone)]
-pub struct Part {
-    pub path: Arc<str>,
-    pub start: u64,
-    pub end: u64,
-    pub size: u64,
-}
-
-pub struct PartsReader {
+pub struct RecordsReader {
     parts: VecDeque<Part>,
-    current: Option<PartLines>,
-    decoder: Box<dyn Decoder>,
-    on_bad_row: OnBadRow,
-    line_numbers: Arc<LineNumbers>,
+    current: Option<PartRecords>,
+    format: Arc<dyn RecordFormat>,
+    shared: Arc<Shared>,
+    projection: Vec<usize>,
+    /// Decodes files of one shape; the chunk holds records of such files only.
+    decoder: Option<ShapeDecoder>,
     chunk: Vec<u8>,
     origins: Vec<Origin>,
     ready: VecDeque<SourceBatch>,
+}
+
+/// What files have in common that one decoder can read.
+#[derive(PartialEq, Eq)]
+struct Shape {
+    header: Option<Arc<[u8]>>,
+    values: PathValues,
+}
+
+struct ShapeDecoder {
+    shape: Shape,
+    decoder: Box<dyn Decoder>,
+    path_columns: PathColumns,
 }
 
 /// From byte `at` on, the chunk holds the file's bytes from `offset` on.
@@ -48,66 +43,179 @@ struct Origin {
     at: usize,
     path: Arc<str>,
     offset: u64,
+    /// Where it cannot be found from the offset.
+    line: Option<u64>,
 }
 
-impl PartsReader {
+impl RecordsReader {
     pub fn new(
         parts: Vec<Part>,
-        decoder: Box<dyn Decoder>,
-        on_bad_row: OnBadRow,
-        line_numbers: Arc<LineNumbers>,
+        format: Arc<dyn RecordFormat>,
+        shared: Arc<Shared>,
+        projection: &[usize],
     ) -> Self {
-        PartsReader {
+        RecordsReader {
             parts: parts.into(),
             current: None,
-            decoder,
-            on_bad_row,
-            line_numbers,
+            format,
+            shared,
+            projection: projection.to_vec(),
+            decoder: None,
             chunk: Vec::new(),
             origins: Vec::new(),
             ready: VecDeque::new(),
         }
     }
 
-    /// Fills the chunk with whole lines; it stays empty when all parts are read. Returns a line that was too long.
-    fn fill(&mut self) -> Result<Option<TooLong>, SourceError> {
+    /// Fills the chunk with whole records; it stays empty when all parts are read. Returns what could not be read after
+    /// them.
+    fn fill(&mut self) -> Result<Option<BadRecord>, SourceError> {
         self.chunk.clear();
         self.origins.clear();
         while self.chunk.len() < CHUNK_BYTES {
-            let lines = match &mut self.current {
-                Some(lines) => lines,
-                None => {
-                    let Some(part) = self.parts.pop_front() else { break };
-                    self.current.insert(PartLines::open(part)?)
-                }
-            };
+            if self.current.is_none() && !self.open_next()? {
+                break;
+            }
+            let Some(records) = &mut self.current else { break };
             if self.chunk.last().is_some_and(|byte| *byte != b'\n') {
-                // The last line of the file before had no end.
+                // The last record of the file before had no end.
                 self.chunk.push(b'\n');
             }
             let at = self.chunk.len();
-            let progress = lines.read(&mut self.chunk)?;
-            self.origins.push(Origin {
-                at,
-                path: lines.part.path.clone(),
-                offset: lines.first_offset,
-            });
+            let progress = records.read(&mut self.chunk)?;
+            if self.chunk.len() > at {
+                self.origins.push(Origin {
+                    at,
+                    path: records.part.path.clone(),
+                    offset: records.first_offset,
+                    line: records.first_line,
+                });
+            }
             match progress {
                 Progress::More => {}
                 Progress::Done => self.current = None,
-                Progress::TooLong(line) => return Ok(Some(line)),
+                Progress::Bad(bad) => {
+                    if bad.is_rest {
+                        self.current = None;
+                    }
+                    return Ok(Some(bad));
+                }
             }
         }
         Ok(None)
     }
 
-    fn batch(&self, decoded: Decoded) -> Result<SourceBatch, SourceError> {
-        let bad_rows = self.bad_rows(&decoded.bad_lines)?;
-        self.checked(SourceBatch {
-            rows: decoded.rows,
-            bytes: decoded.bytes,
-            bad_rows,
+    /// Opens the next part that has anything to read. False when there is none, or when the chunk must be decoded before.
+    fn open_next(&mut self) -> Result<bool, SourceError> {
+        while let Some(part) = self.parts.front() {
+            let shape = match self.shape(part)? {
+                Ok(Some(shape)) => shape,
+                Ok(None) => {
+                    self.parts.pop_front();
+                    continue;
+                }
+                Err(error) => {
+                    self.pass_over(error)?;
+                    continue;
+                }
+            };
+            if self.decoder.as_ref().is_none_or(|decoder| decoder.shape != shape) {
+                if !self.chunk.is_empty() {
+                    return Ok(false);
+                }
+                match self.decoder_of(shape) {
+                    Ok(decoder) => self.decoder = Some(decoder),
+                    Err(error) => {
+                        self.pass_over(error)?;
+                        continue;
+                    }
+                }
+            }
+            if let Some(part) = self.parts.pop_front() {
+                let (quoting, has_header) = (self.format.quoting(), self.format.has_header());
+                self.current = Some(PartRecords::open(part, quoting, has_header, &self.shared)?);
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// How the file is to be read; `None` if it has no content.
+    fn shape(&self, part: &Part) -> Result<Result<Option<Shape>, String>, SourceError> {
+        let header = if self.format.has_header() {
+            match self.shared.header(part, self.format.quoting())? {
+                Ok(Some(header)) => Some(header),
+                Ok(None) => return Ok(Ok(None)),
+                Err(error) => return Ok(Err(error)),
+            }
+        } else {
+            None
+        };
+        let values = partition::values(&part.path, &self.shared.columns);
+        Ok(Ok(Some(Shape { header, values })))
+    }
+
+    fn decoder_of(&self, shape: Shape) -> Result<ShapeDecoder, String> {
+        let path_columns = PathColumns::new(
+            &self.shared.columns,
+            &self.projection,
+            &shape.values,
+            self.shared.on_bad_row,
+        )?;
+        let decoder = self.format.decoder(&Wanted {
+            projection: &path_columns.content,
+            from_path: &path_columns.from_path,
+            header: shape.header.as_deref(),
+        })?;
+        Ok(ShapeDecoder {
+            shape,
+            decoder,
+            path_columns,
         })
+    }
+
+    /// Leaves out the next part, whose file is not what it should be; the part that begins the file says so.
+    fn pass_over(&mut self, error: String) -> Result<(), SourceError> {
+        if let Some(part) = self.parts.pop_front()
+            && part.start == 0
+        {
+            let position = part.path.to_string();
+            let batch = self
+                .shared
+                .bad_file(&self.projection, position, Vec::new(), error)?;
+            self.ready.push_back(batch);
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self) -> Result<(), SourceError> {
+        let Some(ShapeDecoder {
+            decoder,
+            path_columns,
+            ..
+        }) = &mut self.decoder
+        else {
+            return Ok(());
+        };
+        let mut decoded = Vec::new();
+        for Decoded {
+            rows,
+            bytes,
+            bad_lines,
+        } in decoder.decode(&self.chunk)
+        {
+            decoded.push((path_columns.add(rows), bytes, bad_lines));
+        }
+        for (rows, bytes, bad_lines) in decoded {
+            let bad_rows = self.bad_rows(&bad_lines)?;
+            let batch = SourceBatch {
+                rows,
+                bytes,
+                bad_rows,
+            };
+            self.ready.push_back(self.shared.checked(batch)?);
+        }
+        Ok(())
     }
 
     fn bad_rows(&self, lines: &[BadLine]) -> Result<Vec<BadRow>, SourceError> {
@@ -117,17 +225,15 @@ impl PartsReader {
         for line in lines {
             let index = self.origins.partition_point(|origin| origin.at <= line.start) - 1;
             let origin = &self.origins[index];
-            let (from, number) = match last {
-                Some((same, from, number)) if same == index => (from, number),
-                _ => (origin.at, self.line_number(&origin.path, origin.offset)?),
+            let (from, number) = match (last, origin.line) {
+                (Some((same, from, number)), _) if same == index => (from, number),
+                (_, Some(number)) => (origin.at, number),
+                (_, None) => (origin.at, self.shared.line_at(&origin.path, origin.offset)?),
             };
-            let passed = self.chunk[from..line.start]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count() as u64;
-            last = Some((index, line.start, number + passed));
+            let number = number + line_ends(&self.chunk[from..line.start]);
+            last = Some((index, line.start, number));
             bad_rows.push(BadRow {
-                position: format!("{}:{}", origin.path, number + passed),
+                position: format!("{}:{number}", origin.path),
                 bytes: self.chunk[line.start..line.end].trim_ascii_end().to_vec(),
                 error: line.error.clone(),
             });
@@ -135,267 +241,38 @@ impl PartsReader {
         Ok(bad_rows)
     }
 
-    fn line_number(&self, path: &str, offset: u64) -> Result<u64, SourceError> {
-        self.line_numbers
-            .line_at(path, offset)
-            .map_err(|error| vanished(path, &error))
-    }
-
-    /// Stops at a bad row where the user wants that.
-    fn checked(&self, batch: SourceBatch) -> Result<SourceBatch, SourceError> {
-        match batch.bad_rows.first() {
-            Some(bad) if self.on_bad_row == OnBadRow::Fail => Err(SourceError::Failed {
-                message: format!(
-                    "bad row at {}: {}: {}",
-                    bad.position,
-                    bad.error,
-                    shortened(&String::from_utf8_lossy(&bad.bytes))
-                ),
-                hint: Some("Mend the row, or create the source with on_bad_row = 'quarantine'.".to_owned()),
-            }),
-            _ => Ok(batch),
-        }
-    }
-
-    fn too_long(&mut self, line: TooLong) -> Result<(), SourceError> {
-        // Decoding nothing gives a batch of the right schema; `Null` keeps no row either, for it could be of any size.
-        let Some(empty) = self.decoder.decode(b"\n").pop() else {
-            return Ok(());
+    fn unreadable(&mut self, bad: BadRecord) -> Result<(), SourceError> {
+        let number = match bad.line {
+            Some(number) => number,
+            None => self.shared.line_at(&bad.path, bad.offset)?,
         };
-        let error = format!("the line is longer than {} MB", LINE_BYTES_MAX >> 20);
-        let bad_row = BadRow {
-            position: format!("{}:{}", line.path, self.line_number(&line.path, line.offset)?),
-            bytes: line.beginning,
-            error,
-        };
-        let bad_rows = if self.on_bad_row == OnBadRow::Drop {
-            Vec::new()
-        } else {
-            vec![bad_row]
-        };
-        let batch = self.checked(SourceBatch {
-            rows: empty.rows,
-            bytes: line.bytes,
-            bad_rows,
-        })?;
+        let position = format!("{}:{number}", bad.path);
+        let batch = self
+            .shared
+            .bad_file(&self.projection, position, bad.beginning, bad.error)?;
         self.ready.push_back(batch);
         Ok(())
     }
 }
 
-impl SliceReader for PartsReader {
+impl SliceReader for RecordsReader {
     fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
         while self.ready.is_empty() {
-            let too_long = self.fill()?;
-            let ended = self.chunk.is_empty() && too_long.is_none();
-            for decoded in self.decoder.decode(&self.chunk) {
-                let batch = self.batch(decoded)?;
-                self.ready.push_back(batch);
+            let unreadable = self.fill()?;
+            let ended = self.chunk.is_empty()
+                && unreadable.is_none()
+                && self.current.is_none()
+                && self.parts.is_empty();
+            if !self.chunk.is_empty() {
+                self.decode()?;
             }
-            if let Some(line) = too_long {
-                self.too_long(line)?;
+            if let Some(bad) = unreadable {
+                self.unreadable(bad)?;
             }
-            if ended {
+            if ended && self.ready.is_empty() {
                 return Ok(None);
             }
         }
         Ok(self.ready.pop_front())
-    }
-}
-
-/// The lines that start in one part.
-struct PartLines {
-    part: Part,
-    file: File,
-    /// Offset of the next byte to read.
-    at: u64,
-    /// Bytes read of a line whose end was not seen yet.
-    unfinished: Vec<u8>,
-    /// Offset of the first byte of `unfinished`, else of the next byte to read.
-    line_start: u64,
-    /// Offset of the first byte that the last `read` appended.
-    first_offset: u64,
-    /// Bytes up to and with the next line end belong to somebody else.
-    skipping: bool,
-}
-
-enum Progress {
-    More,
-    Done,
-    TooLong(TooLong),
-}
-
-struct TooLong {
-    path: Arc<str>,
-    offset: u64,
-    beginning: Vec<u8>,
-    bytes: u64,
-}
-
-impl PartLines {
-    fn open(part: Part) -> Result<Self, SourceError> {
-        let failed = |error: io::Error| vanished(&part.path, &error);
-        let mut file = File::open(&*part.path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() < part.size {
-            return Err(cut(&part));
-        }
-        // A line starts at `start` if the byte before is a line end.
-        let at = part.start.saturating_sub(1);
-        file.seek(SeekFrom::Start(at)).map_err(failed)?;
-        Ok(PartLines {
-            at,
-            line_start: at,
-            first_offset: at,
-            unfinished: Vec::new(),
-            skipping: part.start > 0,
-            file,
-            part,
-        })
-    }
-
-    /// Appends whole lines to `chunk`, about [`CHUNK_BYTES`] at most unless one line is longer.
-    fn read(&mut self, chunk: &mut Vec<u8>) -> Result<Progress, SourceError> {
-        // What starts at or after `end` is not ours.
-        if self.line_start >= self.part.end && !self.skipping {
-            return Ok(Progress::Done);
-        }
-        let begin = chunk.len();
-        chunk.append(&mut self.unfinished);
-        loop {
-            let before = chunk.len();
-            self.read_some(chunk, begin)?;
-            let at_end = chunk.len() == before;
-            if self.skipping && !self.skip_line(chunk, begin, before) {
-                if at_end || self.at >= self.part.end {
-                    // The line that runs through the whole part started before it.
-                    chunk.truncate(begin);
-                    return Ok(Progress::Done);
-                }
-                continue;
-            }
-            self.first_offset = self.line_start;
-            if at_end {
-                self.line_start = self.part.end;
-                return Ok(Progress::Done);
-            }
-            if let Some(length) = self.complete_length(&chunk[begin..]) {
-                self.unfinished.extend_from_slice(&chunk[begin + length..]);
-                chunk.truncate(begin + length);
-                self.line_start += length as u64;
-                if self.first_offset == 0 && chunk[begin..].starts_with(BYTE_ORDER_MARK) {
-                    chunk.drain(begin..begin + BYTE_ORDER_MARK.len());
-                    self.first_offset = BYTE_ORDER_MARK.len() as u64;
-                }
-                return Ok(if self.line_start >= self.part.end {
-                    Progress::Done
-                } else {
-                    Progress::More
-                });
-            }
-            if chunk.len() - begin > LINE_BYTES_MAX {
-                return Ok(self.give_up(chunk, begin));
-            }
-        }
-    }
-
-    /// Appends bytes to the chunk; past the part's end only what it takes to complete a line, in small steps.
-    fn read_some(&mut self, chunk: &mut Vec<u8>, begin: usize) -> Result<(), SourceError> {
-        const STEP_BYTES: usize = 16 * 1024;
-        let before = chunk.len();
-        // A line longer than all that is read in growing steps: each one is searched for a line end once.
-        let step = STEP_BYTES
-            .max(before - begin)
-            .min(LINE_BYTES_MAX + 1 - (before - begin));
-        let wanted = match self.part.end.saturating_sub(self.at) {
-            0 => step as u64,
-            rest => rest.min(CHUNK_BYTES.saturating_sub(before).max(step) as u64),
-        };
-        let wanted = wanted.min(self.part.size - self.at) as usize;
-        chunk.resize(before + wanted, 0);
-        let mut filled = before;
-        while filled < chunk.len() {
-            match self.file.read(&mut chunk[filled..]) {
-                Ok(0) => return Err(cut(&self.part)),
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(vanished(&self.part.path, &error)),
-            }
-        }
-        self.at += wanted as u64;
-        Ok(())
-    }
-
-    /// Takes the bytes up to the first line end out of the chunk; false if there is none yet, and then all are taken.
-    fn skip_line(&mut self, chunk: &mut Vec<u8>, begin: usize, before: usize) -> bool {
-        match chunk[before..].iter().position(|byte| *byte == b'\n') {
-            Some(position) => {
-                let taken = before + position + 1 - begin;
-                chunk.drain(begin..begin + taken);
-                self.line_start += taken as u64;
-                self.skipping = false;
-                true
-            }
-            None => {
-                self.line_start += (chunk.len() - begin) as u64;
-                chunk.truncate(begin);
-                false
-            }
-        }
-    }
-
-    /// How many of the bytes, which begin at `line_start`, are whole lines of ours; `None` if not even one is complete.
-    fn complete_length(&self, bytes: &[u8]) -> Option<usize> {
-        if self.line_start >= self.part.end {
-            return Some(0);
-        }
-        // Lines up to the first line end at or after `end - 1` are ours.
-        let last = usize::try_from(self.part.end - 1 - self.line_start).unwrap_or(usize::MAX);
-        if let Some(tail) = bytes.get(last..)
-            && let Some(position) = tail.iter().position(|byte| *byte == b'\n')
-        {
-            return Some(last + position + 1);
-        }
-        if self.at == self.part.size {
-            // The last line of a file needs no end.
-            return Some(bytes.len());
-        }
-        let own = &bytes[..bytes.len().min(last)];
-        own.iter()
-            .rposition(|byte| *byte == b'\n')
-            .map(|position| position + 1)
-    }
-
-    /// Takes a line that is too long out of the chunk and passes over the rest of it.
-    fn give_up(&mut self, chunk: &mut Vec<u8>, begin: usize) -> Progress {
-        let line = TooLong {
-            path: self.part.path.clone(),
-            offset: self.line_start,
-            beginning: chunk[begin..begin + LINE_BYTES_KEPT].to_vec(),
-            bytes: (chunk.len() - begin) as u64,
-        };
-        self.line_start += (chunk.len() - begin) as u64;
-        chunk.truncate(begin);
-        self.skipping = true;
-        Progress::TooLong(line)
-    }
-}
-
-fn vanished(path: &str, error: &io::Error) -> SourceError {
-    match error.kind() {
-        io::ErrorKind::NotFound => SourceError::Failed {
-            message: format!("file \"{path}\" has vanished before it was read to its end"),
-            hint: Some("Put it back under the same name and resume the query.".to_owned()),
-        },
-        _ => SourceError::Unavailable(format!("cannot read \"{path}\": {error}")),
-    }
-}
-
-fn cut(part: &Part) -> SourceError {
-    SourceError::Failed {
-        message: format!(
-            "file \"{}\" is shorter than the {} bytes it had when it was found",
-            part.path, part.size
-        ),
-        hint: Some("A file under its final name must not change. Put the former content back.".to_owned()),
     }
 }

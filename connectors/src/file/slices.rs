@@ -6,9 +6,20 @@ use serde_json::json;
 /// A slice is not worth being smaller or larger than this: fetching one costs something, and a worker that is done early
 /// should find another.
 const SLICE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(4 << 20);
-/// Cuts pieces of files `(file, start, end)` that are larger than a slice should be, and puts smaller ones together.
-pub fn pack(pieces: &[(u64, u64, u64)], workers: usize) -> Vec<Slice> {
-    let total: u64 = pieces.iter().map(|(_, start, end)| end - start).sum();
+
+/// A range of a file's bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    pub file: u64,
+    pub start: u64,
+    pub end: u64,
+    /// It cannot be cut.
+    pub is_whole: bool,
+}
+
+/// Cuts pieces of files that are larger than a slice should be, and puts smaller ones together.
+pub fn pack(pieces: &[Piece], workers: usize) -> Vec<Slice> {
+    let total: u64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
     // Several slices per worker even out their speed.
     let target = (total / (4 * workers.max(1) as u64)).clamp(*SLICE_BYTES.start(), *SLICE_BYTES.end());
     let mut slices = Vec::new();
@@ -22,13 +33,17 @@ pub fn pack(pieces: &[(u64, u64, u64)], workers: usize) -> Vec<Slice> {
             });
         }
     };
-    for (file, start, end) in pieces {
-        let mut start = *start;
+    for piece in pieces {
+        let Piece { file, end, .. } = piece;
+        let mut start = piece.start;
         if bytes + (end - start) > target {
             close(&mut parts, &mut bytes);
         }
         // Equal cuts instead of a small rest.
-        let cuts = (end - start).div_ceil(target).max(1);
+        let cuts = match piece.is_whole {
+            true => 1,
+            false => (end - start).div_ceil(target).max(1),
+        };
         let step = (end - start).div_ceil(cuts).max(1);
         while start < *end {
             let stop = (start + step).min(*end);

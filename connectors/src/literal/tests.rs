@@ -117,6 +117,18 @@ fn decimals_are_exact_and_round_half_away_from_zero() {
 }
 
 #[test]
+fn a_timestamp_passes_over_a_zone_and_a_timestamptz_applies_it() {
+    let nine = 1_704_186_000_000_000; // 2024-01-02 09:00:00
+    let hour = 3_600_000_000;
+    for (text, east) in [("2024-01-02T09:00:00+02:00", 2), ("2024-01-02 09:00 -0500", -5)] {
+        assert_eq!(timestamp(text), Ok(nine), "{text}");
+        assert_eq!(timestamptz(text), Ok(nine - east * hour), "{text}");
+    }
+    assert!(timestamp("2024-01-02T09:00:00+99:00").is_err());
+    assert!(timestamptz("2024-01-02T09:00:00 CET").is_err());
+}
+
+#[test]
 fn timestamps_in_every_accepted_form() {
     let base = 1_704_164_645_000_000; // 2024-01-02 03:04:05 UTC
     for (text, micros) in [
@@ -144,7 +156,7 @@ fn timestamps_in_every_accepted_form() {
         ("infinity", i64::MAX),
         ("-Infinity", i64::MIN),
     ] {
-        assert_eq!(timestamp(text), Ok(micros), "{text}");
+        assert_eq!(timestamptz(text), Ok(micros), "{text}");
     }
     for text in [
         "",
@@ -167,7 +179,7 @@ fn timestamps_in_every_accepted_form() {
         "2024-01-02 03:04:05x",
         "999999-12-31 00:00:00",
     ] {
-        assert!(timestamp(text).is_err(), "{text}");
+        assert!(timestamp(text).is_err() && timestamptz(text).is_err(), "{text}");
     }
 }
 

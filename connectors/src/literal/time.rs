@@ -1,7 +1,7 @@
 //! Dates and times: ISO 8601 with a space or a `T`, an optional zone, and `infinity`.
 //!
-//! A zone is always applied: `2024-01-01T01:00:00+01:00` is the instant 2024-01-01 00:00 UTC, also in a `timestamp`
-//! column, which has no zone itself. Without a zone the text is UTC.
+//! `timestamptz` applies a zone: `2024-01-01T01:00:00+01:00` is the instant 2024-01-01 00:00 UTC; without one the text is
+//! UTC. `timestamp` has no zone and passes over one, as Postgres does: the same text is 01:00 there.
 
 use millpond_catalog::SqlType;
 
@@ -32,18 +32,36 @@ pub fn time(text: &str) -> Result<i64, String> {
     micros.ok_or_else(|| invalid(&SqlType::Time, text))
 }
 
-/// Microseconds since 1970-01-01 00:00 UTC; `infinity` is the greatest number, `-infinity` the least.
+/// What becomes of a zone in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Applied,
+    Ignored,
+}
+
+/// Microseconds since 1970-01-01 00:00, whatever the zone; `infinity` is the greatest number, `-infinity` the least.
 #[inline]
 pub fn timestamp(text: &str) -> Result<i64, String> {
+    timestamp_with(text, Zone::Ignored)
+}
+
+/// Microseconds since 1970-01-01 00:00 UTC; `infinity` is the greatest number, `-infinity` the least.
+#[inline]
+pub fn timestamptz(text: &str) -> Result<i64, String> {
+    timestamp_with(text, Zone::Applied)
+}
+
+#[inline]
+fn timestamp_with(text: &str, zone: Zone) -> Result<i64, String> {
     let mut rest = Rest(text.as_bytes());
-    match rest.timestamp() {
+    match rest.timestamp(zone) {
         Some(micros) if rest.is_empty() => Ok(micros),
-        _ => unusual_timestamp(text),
+        _ => unusual_timestamp(text, zone),
     }
 }
 
 #[cold]
-fn unusual_timestamp(text: &str) -> Result<i64, String> {
+fn unusual_timestamp(text: &str, zone: Zone) -> Result<i64, String> {
     let trimmed = text.trim();
     match infinite(trimmed) {
         Some(true) => return Ok(i64::MIN),
@@ -51,8 +69,14 @@ fn unusual_timestamp(text: &str) -> Result<i64, String> {
         None => {}
     }
     let mut rest = Rest(trimmed.as_bytes());
-    let micros = rest.timestamp().filter(|_| rest.is_empty());
-    micros.ok_or_else(|| invalid(&SqlType::Timestamp, text))
+    let micros = rest.timestamp(zone).filter(|_| rest.is_empty());
+    micros.ok_or_else(|| {
+        let sql_type = match zone {
+            Zone::Applied => SqlType::TimestampTz,
+            Zone::Ignored => SqlType::Timestamp,
+        };
+        invalid(&sql_type, text)
+    })
 }
 
 /// `Some(true)` for minus infinity.
@@ -146,7 +170,7 @@ impl Rest<'_> {
         Some(micros + i64::from(fraction.get(6).is_some_and(|byte| *byte >= b'5')))
     }
 
-    fn timestamp(&mut self) -> Option<i64> {
+    fn timestamp(&mut self, zone: Zone) -> Option<i64> {
         let days = self.date()?;
         let mut micros = days.checked_mul(DAY_US)?;
         if self.is_empty() {
@@ -157,9 +181,12 @@ impl Rest<'_> {
             .or_else(|| self.take(b't'))?;
         micros = micros.checked_add(self.time()?)?;
         if self.is_empty() {
-            Some(micros)
-        } else {
-            micros.checked_sub(self.zone()?)
+            return Some(micros);
+        }
+        let east_us = self.zone()?;
+        match zone {
+            Zone::Applied => micros.checked_sub(east_us),
+            Zone::Ignored => Some(micros),
         }
     }
 

@@ -96,7 +96,7 @@ fn every_declared_default_can_be_read() {
     crate::validate(
         "rate",
         &options(&[]),
-        &crate::default_columns("rate").unwrap().unwrap(),
+        &crate::default_columns("rate", &Vec::new()).unwrap().unwrap(),
     )
     .unwrap();
 }

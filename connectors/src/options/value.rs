@@ -1,6 +1,6 @@
 //! Types that option values are read into.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::time::Duration;
 
 /// A type that an option's text can be read into.
@@ -42,6 +42,16 @@ impl OptionValue for NonZeroU64 {
         text.trim()
             .parse()
             .map_err(|_| format!("\"{text}\" is not a whole number from 1"))
+    }
+}
+
+impl OptionValue for NonZeroU16 {
+    const KIND: &'static str = "a whole number from 1 to 65535";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.trim()
+            .parse()
+            .map_err(|_| format!("\"{text}\" is not a whole number from 1 to 65535"))
     }
 }
 

@@ -40,7 +40,7 @@ fn limit(now_us: i64) -> Limit {
 #[test]
 fn values_have_no_gap_across_epochs_workers_and_restarts() {
     let notes = Arc::new(MemoryNotes::default());
-    let columns = crate::default_columns("rate").unwrap().unwrap();
+    let columns = crate::default_columns("rate", &Vec::new()).unwrap().unwrap();
     let entries = [("rows_per_second", "30000")];
     let mut position = open("rate", &entries, &columns, &notes).unwrap().start();
     let mut rows = Vec::new();
@@ -67,7 +67,7 @@ fn values_have_no_gap_across_epochs_workers_and_restarts() {
 #[test]
 fn caps_and_cuts_are_kept() {
     let notes = Arc::new(MemoryNotes::default());
-    let columns = crate::default_columns("rate").unwrap().unwrap();
+    let columns = crate::default_columns("rate", &Vec::new()).unwrap().unwrap();
     let source = open(
         "rate",
         &[("rowsPerSecond", "5")].map(|(_, v)| ("rows_per_second", v)),

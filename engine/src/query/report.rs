@@ -245,10 +245,11 @@ fn state_operator(name: &str, report: &OperatorReport) -> StateOperatorProgress 
 /// Where an input ends now, and how many rows lie beyond `to` where offsets do not tell.
 pub(crate) fn latest(input: &QueryInput, to: &InputPosition, now_us: i64) -> (Value, Option<u64>) {
     match (&input.from, to) {
-        (ReadFrom::Source(source), to) => match source.latest(now_us) {
-            Ok(position) => (position.0, None),
-            // It was read a moment ago; that it cannot be asked now is no reason to lose the report.
-            Err(_) => (to.offset(), None),
+        (ReadFrom::Source(source), InputPosition::Source(to)) => match source.known(now_us) {
+            Ok(known) if !source.reached(to, &known) => (known.0, None),
+            // What was read a moment ago is known, too; and that the source cannot be asked now is no reason to lose the
+            // report.
+            Ok(_) | Err(_) => (to.0.clone(), None),
         },
         (ReadFrom::Relation(relation), InputPosition::Log(to)) => {
             let last = relation.last_cut();
@@ -261,6 +262,8 @@ pub(crate) fn latest(input: &QueryInput, to: &InputPosition, now_us: i64) -> (Va
             let behind = entries.iter().skip(to.entries).map(|entry| entry.rows).sum();
             (json!({ "cut": last.max(to.cut).0 }), Some(behind))
         }
-        (ReadFrom::Relation(_), InputPosition::Source(_)) => (to.offset(), None),
+        (ReadFrom::Relation(_), InputPosition::Source(_)) | (ReadFrom::Source(_), InputPosition::Log(_)) => {
+            (to.offset(), None)
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::scan::{Kind, Scanner, Token};
+use super::scan::Scanner;
+use crate::format::token::{Kind, Token};
 
 /// Which fields of an object are wanted, and the order in which the last objects had them.
 ///

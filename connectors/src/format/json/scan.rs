@@ -4,46 +4,7 @@
 //! columns that are read. The result is [`Token`]s, places in the text; decoding them is a second pass, column by column.
 //! A line feed is not white space here: one object stands on one line.
 
-/// What stands at a place in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The field is not in the object.
-    Missing,
-    Null,
-    False,
-    True,
-    Number,
-    /// Without escapes; the place is between the quotes.
-    Text,
-    /// With escapes; the place is between the quotes.
-    EscapedText,
-    Array,
-    Object,
-}
-
-/// A value's place in the scanned text. Chunks are far smaller than 4 GB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
-    pub start: u32,
-    pub end: u32,
-    pub kind: Kind,
-}
-
-impl Token {
-    pub const MISSING: Token = Token {
-        start: 0,
-        end: 0,
-        kind: Kind::Missing,
-    };
-
-    /// The value's place with its quotes.
-    pub fn quoted(&self) -> (usize, usize) {
-        match self.kind {
-            Kind::Text | Kind::EscapedText => (self.start as usize - 1, self.end as usize + 1),
-            _ => (self.start as usize, self.end as usize),
-        }
-    }
-}
+use crate::format::token::{Kind, Token};
 
 /// Where and why the text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

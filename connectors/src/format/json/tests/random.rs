@@ -126,7 +126,7 @@ fn whole_documents_decode_as_serde_json_reads_them() {
 #[test]
 fn damaged_documents_are_bad_exactly_when_serde_json_says_so() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
-    let mut decoder = format(&columns(), &[]).unwrap().decoder(&[]);
+    let mut decoder = format(&columns(), &[]).unwrap().decoder(&wanted(&[])).unwrap();
     let (mut good, mut refused) = (0, 0);
     for _ in 0..30_000 {
         let mut line = random_document(&mut random).to_string().into_bytes();

@@ -19,10 +19,49 @@ use arrow::datatypes::{
 };
 use millpond_catalog::{Column, SqlType};
 
-use super::options::EpochUnit;
-use super::scan::{Kind, Token};
-use super::text::unescape;
+use super::json;
+use super::token::{Kind, Token};
+use crate::format::csv::Quoting;
 use crate::literal;
+use crate::options::OptionValue;
+
+/// How a format writes values.
+#[derive(Debug, Clone, Copy)]
+pub struct Writing {
+    pub escapes: Escapes,
+    /// What a number in a column of timestamps counts.
+    pub epoch_unit: Option<EpochUnit>,
+}
+
+/// What [`Kind::EscapedText`] stands for.
+#[derive(Debug, Clone, Copy)]
+pub enum Escapes {
+    Json,
+    Csv(Quoting),
+    /// There is none.
+    None,
+}
+
+/// The unit of times given as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EpochUnit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+}
+
+impl OptionValue for EpochUnit {
+    const KIND: &'static str = "`s`, `ms` or `us`";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "s" | "sec" | "seconds" => Ok(EpochUnit::Seconds),
+            "ms" | "millis" | "milliseconds" => Ok(EpochUnit::Milliseconds),
+            "us" | "micros" | "microseconds" => Ok(EpochUnit::Microseconds),
+            _ => Err(format!("\"{text}\" is not s, ms or us")),
+        }
+    }
+}
 
 /// What is wrong with values, by row.
 #[derive(Debug, Default)]
@@ -45,7 +84,7 @@ pub struct ColumnReader {
     name: String,
     nullable: bool,
     sql_type: SqlType,
-    epoch_unit: Option<EpochUnit>,
+    writing: Writing,
     /// Readers of what is inside: the element of an array, the fields of a struct.
     children: Vec<ColumnReader>,
 }
@@ -68,13 +107,12 @@ impl<'a> Tokens<'a> {
 }
 
 impl ColumnReader {
-    pub fn new(column: &Column, epoch_unit: Option<EpochUnit>) -> Self {
-        Self::of_type(column.name.clone(), column.nullable, &column.sql_type, epoch_unit)
+    pub fn new(column: &Column, writing: Writing) -> Self {
+        Self::of_type(column.name.clone(), column.nullable, &column.sql_type, writing)
     }
 
-    fn of_type(name: String, nullable: bool, sql_type: &SqlType, epoch_unit: Option<EpochUnit>) -> Self {
-        let child =
-            |name: &str, sql_type: &SqlType| Self::of_type(name.to_owned(), true, sql_type, epoch_unit);
+    fn of_type(name: String, nullable: bool, sql_type: &SqlType, writing: Writing) -> Self {
+        let child = |name: &str, sql_type: &SqlType| Self::of_type(name.to_owned(), true, sql_type, writing);
         let children = match sql_type {
             SqlType::Array(element) => vec![child("element", element)],
             SqlType::Struct(fields) => fields
@@ -87,7 +125,7 @@ impl ColumnReader {
             name,
             nullable,
             sql_type: sql_type.clone(),
-            epoch_unit,
+            writing,
             children,
         }
     }
@@ -149,14 +187,14 @@ impl ColumnReader {
                 Ok(())
             }),
             SqlType::Varchar(Some(length)) => self.texts(tokens, flaws, |text, output| {
-                output.append_value(fitting(text, *length)?);
+                output.append_value(literal::varchar(text, *length)?);
                 Ok(())
             }),
             SqlType::Uuid => self.texts(tokens, flaws, |text, output| {
                 output.append_value(literal::uuid(text)?);
                 Ok(())
             }),
-            SqlType::Json | SqlType::Jsonb => self.documents(tokens),
+            SqlType::Json | SqlType::Jsonb => self.documents(tokens, flaws),
             SqlType::Bytea => self.bytes(tokens, flaws),
             SqlType::Array(_) => self.lists(tokens, flaws),
             SqlType::Struct(_) => self.structs(tokens, flaws),
@@ -244,8 +282,15 @@ impl ColumnReader {
     }
 
     fn timestamps(&self, tokens: Tokens<'_>, flaws: &mut Flaws) -> ArrayRef {
-        let parse = |kind, text: &str| match (kind, self.epoch_unit) {
-            (Kind::Text | Kind::EscapedText, _) => literal::timestamp(text),
+        let timestamp = match self.sql_type {
+            SqlType::TimestampTz => literal::timestamptz,
+            _ => literal::timestamp,
+        };
+        // CSV does not tell numbers from text.
+        let numbers_are_text = matches!(self.writing.escapes, Escapes::Csv(_));
+        let parse = |kind, text: &str| match (kind, self.writing.epoch_unit) {
+            (Kind::Text, Some(unit)) if numbers_are_text && is_number(text) => since_epoch(text, unit),
+            (Kind::Text | Kind::EscapedText, _) => timestamp(text),
             (Kind::Number, Some(unit)) => since_epoch(text, unit),
             (Kind::Number, None) => Err(format!(
                 "{}; the option epoch_unit says what numbers mean",
@@ -296,7 +341,7 @@ impl ColumnReader {
                     builder.append_null();
                     continue;
                 }
-                Kind::EscapedText => unescaped(tokens.text, token, &mut scratch),
+                Kind::EscapedText => self.unescaped(tokens.text, token, &mut scratch),
                 _ => Ok(&tokens.text[token.start as usize..token.end as usize]),
             };
             if let Err(error) = text.and_then(|text| append(text, &mut builder)) {
@@ -308,7 +353,13 @@ impl ColumnReader {
     }
 
     /// The JSON text of each value.
-    fn documents(&self, tokens: Tokens<'_>) -> ArrayRef {
+    fn documents(&self, tokens: Tokens<'_>, flaws: &mut Flaws) -> ArrayRef {
+        if !matches!(self.writing.escapes, Escapes::Json) {
+            return self.texts(tokens, flaws, |text, output| {
+                output.append_value(literal::json(text)?);
+                Ok(())
+            });
+        }
         let documents = tokens.iter().map(|token| match token.kind {
             Kind::Missing | Kind::Null => None,
             _ => {
@@ -346,10 +397,21 @@ impl ColumnReader {
     /// The text of a value that is no container.
     fn scalar<'a>(&self, text: &'a str, token: Token, scratch: &'a mut String) -> Result<&'a str, String> {
         match token.kind {
-            Kind::EscapedText => unescaped(text, token, scratch),
+            Kind::EscapedText => self.unescaped(text, token, scratch),
             Kind::Array | Kind::Object => Err(self.wrong_kind(token.kind)),
             _ => Ok(&text[token.start as usize..token.end as usize]),
         }
+    }
+
+    fn unescaped<'a>(&self, text: &str, token: Token, scratch: &'a mut String) -> Result<&'a str, String> {
+        scratch.clear();
+        let raw = &text[token.start as usize..token.end as usize];
+        match self.writing.escapes {
+            Escapes::Json => json::unescape(raw.as_bytes(), scratch)?,
+            Escapes::Csv(quoting) => quoting.unquote(raw, scratch),
+            Escapes::None => scratch.push_str(raw),
+        }
+        Ok(scratch)
     }
 
     fn wrong_kind(&self, kind: Kind) -> String {
@@ -369,15 +431,6 @@ impl ColumnReader {
     }
 }
 
-fn unescaped<'a>(text: &str, token: Token, scratch: &'a mut String) -> Result<&'a str, String> {
-    scratch.clear();
-    unescape(
-        &text.as_bytes()[token.start as usize..token.end as usize],
-        scratch,
-    )?;
-    Ok(scratch)
-}
-
 /// How long the values are before they are decoded.
 fn encoded_bytes(tokens: Tokens<'_>) -> usize {
     tokens
@@ -386,13 +439,8 @@ fn encoded_bytes(tokens: Tokens<'_>) -> usize {
         .sum()
 }
 
-/// `text` if it has at most `length` characters; spaces beyond are cut off, as Postgres does.
-fn fitting(text: &str, length: u32) -> Result<&str, String> {
-    match text.char_indices().nth(length as usize) {
-        None => Ok(text),
-        Some((end, _)) if text[end..].bytes().all(|byte| byte == b' ') => Ok(&text[..end]),
-        Some(_) => Err(format!("value too long for type character varying({length})")),
-    }
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Microseconds from a number of `unit`s, which may have a fraction.
@@ -411,4 +459,23 @@ fn since_epoch(text: &str, unit: EpochUnit) -> Result<i64, String> {
             literal::shortened(text)
         )
     })
+}
+
+/// The one value that `text` stands for.
+pub fn single(column: &Column, text: Option<&str>) -> Result<ArrayRef, String> {
+    let writing = Writing {
+        escapes: Escapes::None,
+        epoch_unit: None,
+    };
+    let token = match text {
+        Some(text) => Token::new(Kind::Text, 0, text.len()),
+        None => Token::new(Kind::Null, 0, 0),
+    };
+    let mut flaws = Flaws::default();
+    let reader = ColumnReader::new(column, writing);
+    let array = reader.decode(text.unwrap_or_default(), &[token], 0, 1, 1, &mut flaws);
+    match flaws.first_per_row().into_values().next() {
+        Some(error) => Err(error),
+        None => Ok(array),
+    }
 }

@@ -7,8 +7,8 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::DataType;
 
 use super::{ColumnReader, Flaws, Tokens};
-use crate::format::json::fields::Fields;
-use crate::format::json::scan::{Kind, Scanner, Token};
+use crate::format::json::{Fields, Scanner};
+use crate::format::token::{Kind, Token};
 
 impl ColumnReader {
     pub(super) fn lists(&self, tokens: Tokens<'_>, flaws: &mut Flaws) -> ArrayRef {

@@ -1,0 +1,219 @@
+//! The rate-micro-batch source: the same number of rows in every epoch, told by the epoch's number alone.
+//!
+//! There is always a next batch, so a query takes one per trigger. Nothing depends on a clock: any run gives the same rows.
+
+mod options;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, SchemaRef};
+use millpond_catalog::{Column, Options, arrow_schema};
+use millpond_engine::source::{
+    Limit, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
+};
+use serde_json::json;
+
+use crate::connector::Connector;
+use crate::error::Result;
+use crate::options::OptionReader;
+use crate::rate;
+use options::BatchOptions;
+
+pub const CONNECTOR: Connector = Connector {
+    name: "rate-micro-batch",
+    doc: "Rows `(timestamp, value)`, `rows_per_batch` of them in every epoch; value counts from 0, and the rows of a batch have one timestamp.",
+    options: BatchOptions::SPECS,
+    columns: |_| Some(rate::columns()),
+    validate,
+    open,
+};
+
+/// A row counts as this many bytes of input: a timestamp and a number.
+const ROW_BYTES: u64 = 16;
+const BATCH_ROWS: u64 = 8192;
+
+fn validate(options: &Options, columns: &[Column]) -> Result<()> {
+    read_options(options)?;
+    rate::check_columns(CONNECTOR.name, columns)
+}
+
+fn read_options(options: &Options) -> Result<BatchOptions> {
+    let mut reader = OptionReader::new("connector \"rate-micro-batch\"", options);
+    let batch = BatchOptions::read(&mut reader)?;
+    reader.finish()?;
+    Ok(batch)
+}
+
+fn open(options: &Options, columns: &[Column], _: SourceContext) -> Result<Arc<dyn Source>> {
+    let options = read_options(options)?;
+    rate::check_columns(CONNECTOR.name, columns)?;
+    Ok(Arc::new(BatchSource {
+        schema: arrow_schema(columns),
+        options,
+        handed_out: AtomicU64::new(0),
+    }))
+}
+
+struct BatchSource {
+    schema: SchemaRef,
+    options: BatchOptions,
+    /// Batches that a query has begun since the start of the server.
+    handed_out: AtomicU64,
+}
+
+/// Batches before it were read.
+fn position(batch: u64) -> Position {
+    Position(json!({ "batch": batch }))
+}
+
+fn batch_of(position: &Position) -> u64 {
+    position.0["batch"]
+        .as_u64()
+        .expect("a position made by this source")
+}
+
+impl BatchSource {
+    fn time_us(&self, batch: u64) -> i64 {
+        let advance_ms = self.options.advance_millis_per_batch.get();
+        let millis = i128::from(self.options.start_timestamp.0) + i128::from(batch) * i128::from(advance_ms);
+        i64::try_from(millis * 1000).unwrap_or(i64::MAX)
+    }
+}
+
+impl Source for BatchSource {
+    fn description(&self) -> String {
+        format!("rate-micro-batch[{} rows per batch]", self.options.rows_per_batch)
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn start(&self) -> Position {
+        position(0)
+    }
+
+    fn advance(
+        &self,
+        from: &Position,
+        until: Option<&Position>,
+        _: Limit,
+    ) -> Result<Option<Position>, SourceError> {
+        let next = batch_of(from).saturating_add(1);
+        if until.is_some_and(|until| batch_of(until) < next) {
+            return Ok(None);
+        }
+        self.handed_out.fetch_max(next, Ordering::Relaxed);
+        Ok(Some(position(next)))
+    }
+
+    /// What was begun: the source itself has no end that anyone could wait for.
+    fn latest(&self, _: i64) -> Result<Position, SourceError> {
+        Ok(position(self.handed_out.load(Ordering::Relaxed)))
+    }
+
+    fn reached(&self, position: &Position, target: &Position) -> bool {
+        batch_of(position) >= batch_of(target)
+    }
+
+    fn slices(&self, from: &Position, to: &Position, workers: usize) -> Result<Vec<Slice>, SourceError> {
+        let rows = self.options.rows_per_batch.get();
+        let (from, to) = (
+            batch_of(from).saturating_mul(rows),
+            batch_of(to).saturating_mul(rows),
+        );
+        let pieces = self
+            .options
+            .num_partitions
+            .map_or(workers as u64, |n| n.get())
+            .max(1);
+        let step = to.saturating_sub(from).div_ceil(pieces).max(1);
+        let mut slices = Vec::new();
+        let mut start = from;
+        while start < to {
+            let end = (start + step).min(to);
+            slices.push(Slice {
+                what: json!([start, end]),
+                bytes: (end - start) * ROW_BYTES,
+            });
+            start = end;
+        }
+        Ok(slices)
+    }
+
+    fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
+        let bound = |index: usize| slice.what[index].as_u64().expect("a slice made by this source");
+        let schema = self
+            .schema
+            .project(projection)
+            .expect("a projection of this source's schema");
+        let rows = self.options.rows_per_batch.get();
+        let times = (bound(0) / rows..=bound(1) / rows).map(|batch| self.time_us(batch));
+        Ok(Box::new(BatchReader {
+            schema: Arc::new(schema),
+            rows_per_batch: rows,
+            first_batch: bound(0) / rows,
+            times: times.collect(),
+            next: bound(0),
+            end: bound(1),
+        }))
+    }
+
+    fn forget(&self, _: &Position) {}
+
+    fn poll_interval_ms(&self) -> u64 {
+        100
+    }
+}
+
+struct BatchReader {
+    schema: SchemaRef,
+    rows_per_batch: u64,
+    first_batch: u64,
+    /// Of each batch from the first.
+    times: Vec<i64>,
+    next: u64,
+    end: u64,
+}
+
+impl SliceReader for BatchReader {
+    fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        let values = self.next..self.end.min(self.next + BATCH_ROWS);
+        self.next = values.end;
+        let rows = (values.end - values.start) as usize;
+        let columns = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| self.column(field.data_type(), values.clone()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns.collect(), &options)
+            .expect("columns made after the schema");
+        Ok(Some(SourceBatch {
+            bytes: rows.num_rows() as u64 * ROW_BYTES,
+            rows,
+            bad_rows: Vec::new(),
+        }))
+    }
+}
+
+impl BatchReader {
+    fn column(&self, data_type: &DataType, values: std::ops::Range<u64>) -> ArrayRef {
+        match data_type {
+            DataType::Timestamp(_, zone) => {
+                let time = |value: u64| self.times[(value / self.rows_per_batch - self.first_batch) as usize];
+                let times = TimestampMicrosecondArray::from_iter_values(values.map(time));
+                Arc::new(times.with_timezone_opt(zone.clone()))
+            }
+            _ => Arc::new(Int64Array::from_iter_values(values.map(|value| value as i64))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
