@@ -129,7 +129,7 @@ fn the_state_of_quotes_is_the_same_however_the_bytes_are_cut() {
             at += end;
             all.push(at);
         }
-        let before = all.iter().copied().filter(|end| *end <= limit).next_back();
+        let before = all.iter().copied().rfind(|end| *end <= limit);
         let past = all.iter().copied().find(|end| *end > limit);
         assert_eq!(ends, (before, past));
     }
