@@ -17,8 +17,8 @@ pub(crate) mod partition;
 mod position;
 mod prefixes;
 mod reader;
+mod reading;
 mod records;
-mod shared;
 mod slices;
 
 use std::collections::HashSet;
@@ -43,7 +43,7 @@ use options::FileOptions;
 use part::Part;
 use position::FilePosition;
 use reader::RecordsReader;
-use shared::Shared;
+use reading::Reading;
 use slices::Piece;
 
 pub const CONNECTOR: Connector = Connector {
@@ -90,7 +90,7 @@ fn open(options: &Options, columns: &[Column], context: SourceContext) -> Result
         cleaning: Cleaning::new(&options, &listing)?,
         listing,
         schema: arrow_schema(columns),
-        shared: Arc::new(Shared::new(columns.to_vec(), format.on_bad_row())),
+        shared: Arc::new(Reading::new(columns.to_vec(), format.on_bad_row())),
         format,
         options,
         state: Mutex::new(State {
@@ -126,7 +126,7 @@ struct FileSource {
     cleaning: Cleaning,
     schema: SchemaRef,
     format: Format,
-    shared: Arc<Shared>,
+    shared: Arc<Reading>,
     state: Mutex<State>,
 }
 

@@ -7,14 +7,14 @@ use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
 
 use super::part::{Part, vanished};
 use super::partition::{self, PathColumns};
-use super::shared::Shared;
+use super::reading::Reading;
 use crate::format::{Block, BlockError, BlockFormat, BlockReader, Wanted};
 
 pub struct BlocksReader {
     parts: VecDeque<Part>,
     current: Option<PartBlocks>,
     format: Arc<dyn BlockFormat>,
-    shared: Arc<Shared>,
+    shared: Arc<Reading>,
     projection: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ impl BlocksReader {
     pub fn new(
         parts: Vec<Part>,
         format: Arc<dyn BlockFormat>,
-        shared: Arc<Shared>,
+        shared: Arc<Reading>,
         projection: &[usize],
     ) -> Self {
         BlocksReader {

@@ -8,15 +8,15 @@ use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
 use super::part::Part;
 use super::partition::{self, PathColumns, PathValues};
 use super::prefixes::line_ends;
+use super::reading::Reading;
 use super::records::{BadRecord, CHUNK_BYTES, PartRecords, Progress};
-use super::shared::Shared;
 use crate::format::{BadLine, Decoded, Decoder, RecordFormat, Wanted};
 
 pub struct RecordsReader {
     parts: VecDeque<Part>,
     current: Option<PartRecords>,
     format: Arc<dyn RecordFormat>,
-    shared: Arc<Shared>,
+    shared: Arc<Reading>,
     projection: Vec<usize>,
     /// Decodes files of one shape; the chunk holds records of such files only.
     decoder: Option<ShapeDecoder>,
@@ -51,7 +51,7 @@ impl RecordsReader {
     pub fn new(
         parts: Vec<Part>,
         format: Arc<dyn RecordFormat>,
-        shared: Arc<Shared>,
+        shared: Arc<Reading>,
         projection: &[usize],
     ) -> Self {
         RecordsReader {

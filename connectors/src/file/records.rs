@@ -13,7 +13,7 @@ use millpond_engine::source::SourceError;
 use super::compression::Compression;
 use super::part::{Part, cut, vanished};
 use super::prefixes::line_ends;
-use super::shared::{Shared, first_record_end};
+use super::reading::{Reading, first_record_end};
 use crate::format::csv::{QuoteState, Quoting};
 
 /// Records are handed on in chunks of about this size, which stay in the cache while they are decoded.
@@ -85,7 +85,7 @@ impl PartRecords {
         part: Part,
         quoting: Option<Quoting>,
         has_header: bool,
-        shared: &Shared,
+        shared: &Reading,
     ) -> Result<Self, SourceError> {
         let mut file = part.open()?;
         // A record starts at `start` if the byte before ends one.

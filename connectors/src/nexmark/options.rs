@@ -12,7 +12,7 @@ options! {
         /// Events of all kinds together; without it they have no end.
         events ["nexmark_event_num", "event_num"]: NonZeroU64 = none,
         /// Events of all kinds per second.
-        events_per_second ["event_rate"]: NonZeroU64 = "10000",
+        events_per_second ["event_rate"]: NonZeroU64 = "1000",
         /// Events come when they are due, and their times begin when the source is created. With `false` all of them are
         /// there at once, and their times begin at 2015-07-15 00:00:00: the same rows in every run.
         real_time: bool = "true",

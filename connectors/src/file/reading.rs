@@ -17,7 +17,7 @@ use crate::format::csv::{QuoteState, Quoting};
 use crate::format::rows::projected_schema;
 use crate::literal::shortened;
 
-pub struct Shared {
+pub struct Reading {
     pub columns: Vec<Column>,
     pub on_bad_row: OnBadRow,
     line_ends: Prefixes<u64>,
@@ -31,9 +31,9 @@ pub type Header = Result<Option<Arc<[u8]>>, String>;
 const HEADERS_MAX: usize = 64;
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-impl Shared {
+impl Reading {
     pub fn new(columns: Vec<Column>, on_bad_row: OnBadRow) -> Self {
-        Shared {
+        Reading {
             columns,
             on_bad_row,
             line_ends: Prefixes::default(),
