@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::json::LineDelimitedWriter;
@@ -140,13 +140,7 @@ impl FailurePolicy {
             Err(error) if changes.num_rows() == 1 => {
                 // Only an insertion is news; its retraction finds nothing to take away.
                 if changes.weight(0) > 0 {
-                    let error = message(&error);
-                    let bytes = row_as_json(changes.rows(), 0);
-                    output.bad_rows.push(BadRow {
-                        position: self.position.clone(),
-                        bytes,
-                        error,
-                    });
+                    self.report(changes.rows(), &error, output);
                 }
             }
             Err(_) => {
@@ -156,6 +150,46 @@ impl FailurePolicy {
             }
         }
         Ok(())
+    }
+
+    /// Which rows meet `predicate`. A row on which it fails does not, and becomes a bad row if it is news.
+    pub fn met(
+        &self,
+        predicate: &Arc<dyn PhysicalExpr>,
+        rows: &RecordBatch,
+        is_news: &dyn Fn(usize) -> bool,
+        output: &mut Output,
+    ) -> Result<Vec<bool>> {
+        let mut met = Vec::with_capacity(rows.num_rows());
+        // Ranges to look at, the next one last.
+        let mut ranges = vec![(0, rows.num_rows())];
+        while let Some((start, length)) = ranges.pop() {
+            let part = rows.slice(start, length);
+            match predicate.evaluate(&part).and_then(|mask| mask.into_array(length)) {
+                Ok(mask) => met.extend(mask.as_boolean().iter().map(|met| met == Some(true))),
+                Err(error) if self.fail || !is_about_a_row(&error) => return Err(user_error(&error)),
+                Err(error) if length == 1 => {
+                    if is_news(start) {
+                        self.report(&part, &error, output);
+                    }
+                    met.push(false);
+                }
+                Err(_) => {
+                    let half = length / 2;
+                    ranges.extend([(start + half, length - half), (start, half)]);
+                }
+            }
+        }
+        Ok(met)
+    }
+
+    /// Sets the one row of `rows` aside.
+    fn report(&self, rows: &RecordBatch, error: &DataFusionError, output: &mut Output) {
+        output.bad_rows.push(BadRow {
+            position: self.position.clone(),
+            bytes: row_as_json(rows, 0),
+            error: message(error),
+        });
     }
 }
 

@@ -7,7 +7,9 @@
 mod aggregate;
 mod aggregate_call;
 mod aggregate_columns;
+mod constant;
 mod empty;
+mod join;
 mod optimize;
 mod relation;
 mod session;
@@ -89,6 +91,11 @@ impl Lowering<'_> {
             }
             LogicalPlan::SubqueryAlias(alias) => Ok(self.lower(&alias.input)?.renamed(&alias.schema)),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Subquery(subquery) => self.lower(&subquery.subquery),
+            LogicalPlan::Values(values) => self.values(values),
+            // One without a row was lowered above.
+            LogicalPlan::EmptyRelation(empty) => self.one_row(&empty.schema),
             LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
@@ -129,6 +136,8 @@ impl Lowering<'_> {
                 OperatorSpec::Union(_) => "union",
                 OperatorSpec::PartialAggregate(_) => "partial",
                 OperatorSpec::FinalAggregate(_) => "aggregate",
+                OperatorSpec::Join(_) => "join",
+                OperatorSpec::Constant(_) => "constant",
             },
         };
         let before = self
@@ -160,6 +169,24 @@ impl Lowering<'_> {
                 hint: Some(
                     "Use output_mode 'update' (EMIT CHANGES), or read from a stream or a source.".to_owned(),
                 ),
+            });
+        }
+        let takes_back = |node: &&Node| {
+            let from_append_only = node
+                .edges
+                .iter()
+                .all(|edge| self.nodes[edge.from.0].properties.append_only);
+            from_append_only && !node.properties.append_only
+        };
+        if let Some(NodeKind::Operator(spec @ OperatorSpec::Join(_))) =
+            self.nodes.iter().find(takes_back).map(|node| &node.kind)
+        {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "output_mode 'append' cannot have an outer join or NOT EXISTS: a row that came out for want of a \
+                     partner is taken back when one arrives ({spec})"
+                ),
+                hint: Some("Use output_mode 'update' (EMIT CHANGES), or an inner join.".to_owned()),
             });
         }
         Err(Error::Bug(format!(

@@ -12,8 +12,10 @@ pub mod spec;
 
 pub(crate) mod accumulator;
 pub(crate) mod aggregate;
+mod constant;
 mod group_table;
-mod map;
+mod join;
+pub(crate) mod map;
 pub(crate) mod session;
 mod union;
 mod unnest;

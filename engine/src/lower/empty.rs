@@ -8,8 +8,8 @@ use datafusion::logical_expr::logical_plan::Distinct;
 
 use crate::dataflow::{NodeKind, Properties};
 use crate::logical::WindowAssign;
-use crate::lower::Lowering;
 use crate::lower::stream::Stream;
+use crate::lower::{Lowering, join};
 
 /// Whether the plan has no row whatever its relations hold. An aggregation without keys has one row in any case.
 pub(super) fn has_no_rows(plan: &LogicalPlan) -> bool {
@@ -21,6 +21,9 @@ pub(super) fn has_no_rows(plan: &LogicalPlan) -> bool {
         LogicalPlan::Unnest(unnest) => has_no_rows(&unnest.input),
         LogicalPlan::Distinct(Distinct::All(input)) => has_no_rows(input),
         LogicalPlan::Union(union) => union.inputs.iter().all(|input| has_no_rows(input)),
+        LogicalPlan::Join(join) => {
+            join::has_no_rows(join.join_type, has_no_rows(&join.left), has_no_rows(&join.right))
+        }
         LogicalPlan::Aggregate(aggregate) => {
             !aggregate.group_expr.is_empty() && has_no_rows(&aggregate.input)
         }

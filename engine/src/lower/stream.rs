@@ -230,13 +230,15 @@ pub(super) fn window_schema(time: &Field) -> Result<DFSchema> {
 }
 
 /// Refuses what would not give the same value again when the row is retracted, or the epoch is run again.
-fn check_functions(expr: &Expr, append_only: bool) -> Result<()> {
+pub(super) fn check_functions(expr: &Expr, append_only: bool) -> Result<()> {
     let mut found = Ok(());
     expr.apply(|expr| {
         found = match expr {
-            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => {
-                Err(unsupported::subquery())
-            }
+            Expr::ScalarSubquery(_)
+            | Expr::InSubquery(_)
+            | Expr::Exists(_)
+            | Expr::SetComparison(_)
+            | Expr::OuterReferenceColumn(..) => Err(unsupported::subquery()),
             Expr::ScalarFunction(call) if call.name() == PROCESSING_TIME && !append_only => {
                 Err(unsupported::clause_error(
                     "now()",

@@ -1,6 +1,5 @@
 //! The errors for what cannot be kept up to date: each names the clause, the reason, and what to write instead.
 
-use datafusion::common::JoinType;
 use datafusion::logical_expr::LogicalPlan;
 
 use crate::error::Error;
@@ -27,22 +26,6 @@ pub(super) fn node(plan: &LogicalPlan) -> Error {
             "A window function (OVER)",
             "each new row changes the results of other rows",
             "Use GROUP BY, or tumble() and hop() for windows in time.",
-        ),
-        LogicalPlan::Join(join) => (
-            match join.join_type {
-                JoinType::LeftSemi | JoinType::RightSemi => "EXISTS or IN (SELECT ..)",
-                JoinType::LeftAnti | JoinType::RightAnti => "NOT EXISTS or NOT IN (SELECT ..)",
-                JoinType::LeftMark | JoinType::RightMark => "EXISTS or IN (SELECT ..)",
-                _ => "JOIN",
-            },
-            "joins are not incremental yet",
-            "Join when reading: keep one view per side and join them in the SELECT that reads them.",
-        ),
-        LogicalPlan::Subquery(_) => ("A subquery in an expression", SUBQUERY_REASON, SUBQUERY_INSTEAD),
-        LogicalPlan::EmptyRelation(_) | LogicalPlan::Values(_) => (
-            "A SELECT without a table",
-            "it never changes, so there is nothing to keep up to date",
-            "Select from a source, stream, table or view.",
         ),
         LogicalPlan::RecursiveQuery(_) => (
             "WITH RECURSIVE",
@@ -71,13 +54,13 @@ pub(super) fn node(plan: &LogicalPlan) -> Error {
     clause_error(clause, reason, instead)
 }
 
-const SUBQUERY_REASON: &str = "the subquery's result changes for rows that were already handed on";
-const SUBQUERY_INSTEAD: &str =
-    "Make the subquery a view of its own and combine both in the SELECT that reads them.";
-
-/// A subquery within an expression.
+/// A subquery within an expression, which no rule could make a join.
 pub(super) fn subquery() -> Error {
-    clause_error("A subquery in an expression", SUBQUERY_REASON, SUBQUERY_INSTEAD)
+    clause_error(
+        "This subquery",
+        "it depends on the row around it in a way that cannot be written as a join",
+        "Compare its columns with the outer ones by = in its WHERE clause, or write it as a join.",
+    )
 }
 
 pub(super) fn clause_error(clause: &str, reason: &str, instead: &str) -> Error {

@@ -121,6 +121,11 @@ impl GroupTable {
         self.columns.iter().map(|column| column.build(groups)).collect()
     }
 
+    /// Column `column` of the keys of `groups`.
+    pub fn key(&self, column: usize, groups: &[usize]) -> Result<ArrayRef> {
+        self.columns[column].build(groups)
+    }
+
     /// Keeps the groups in `keep`, ascending, and renumbers them from 0.
     pub fn retain(&mut self, keep: &[usize]) {
         let mut renumbered = vec![u32::MAX; self.groups];

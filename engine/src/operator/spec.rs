@@ -1,16 +1,23 @@
 //! Operators as plain data: what `lower` decides, `EXPLAIN (DATAFLOW)` prints and the runtime builds instances from.
 
+mod join;
+
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::UnnestOptions;
 use datafusion::physical_expr::PhysicalExpr;
 use itertools::Itertools;
 
+pub use join::{JoinFilter, JoinSpec, Role};
+
 use crate::error::Result;
 use crate::operator::Operator;
 use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
+use crate::operator::constant::Constant;
+use crate::operator::join::Join;
 use crate::operator::map::Map;
 use crate::operator::session::SessionAssign;
 use crate::operator::union::Union;
@@ -29,6 +36,9 @@ pub enum OperatorSpec {
     Union(SchemaRef),
     PartialAggregate(Arc<AggregateSpec>),
     FinalAggregate(Arc<AggregateSpec>),
+    Join(Arc<JoinSpec>),
+    /// These rows, from the first epoch on.
+    Constant(RecordBatch),
 }
 
 impl OperatorSpec {
@@ -42,6 +52,8 @@ impl OperatorSpec {
             OperatorSpec::Union(schema) => Box::new(Union::new(Arc::clone(schema))),
             OperatorSpec::PartialAggregate(spec) => Box::new(PartialAggregate::new(Arc::clone(spec))?),
             OperatorSpec::FinalAggregate(spec) => Box::new(FinalAggregate::new(Arc::clone(spec), name)?),
+            OperatorSpec::Constant(rows) => Box::new(Constant::new(rows.clone())),
+            OperatorSpec::Join(spec) => Box::new(Join::new(Arc::clone(spec), name)?),
         })
     }
 }
@@ -273,6 +285,8 @@ impl fmt::Display for OperatorSpec {
             }
             OperatorSpec::Union(_) => f.write_str("Union"),
             OperatorSpec::PartialAggregate(spec) => write!(f, "PartialAggregate {spec}"),
+            OperatorSpec::Join(spec) => write!(f, "Join {spec}"),
+            OperatorSpec::Constant(rows) => write!(f, "Constant, {} rows", rows.num_rows()),
             OperatorSpec::FinalAggregate(spec) => {
                 let emit = if spec.final_only {
                     "when the window is final"

@@ -30,7 +30,9 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
             OperatorSpec::Map(_)
             | OperatorSpec::WindowAssign(_)
             | OperatorSpec::Unnest(_)
-            | OperatorSpec::Union(_),
+            | OperatorSpec::Union(_)
+            | OperatorSpec::Join(_)
+            | OperatorSpec::Constant(_),
         )
         | NodeKind::Input(_)
         | NodeKind::Empty => false,

@@ -100,7 +100,16 @@ impl Dialect for MillpondDialect {
         expr: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        self.0.parse_infix(parser, expr, precedence)
+        // The library would take all that follows, up to the closing bracket, as the right side.
+        let compare = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return self.0.parse_infix(parser, expr, precedence);
+        };
+        let right = parser.parse_subexpr(precedence);
+        Some(right.map(|right| compare(Box::new(expr.clone()), Box::new(right))))
     }
 
     fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {

@@ -87,6 +87,12 @@ impl fmt::Debug for Provider<'_> {
 }
 
 impl<'a> Provider<'a> {
+    /// The aggregate of this name, for plans that the planner writes itself.
+    pub fn aggregate(&self, name: &str) -> DataFusionResult<Arc<AggregateUDF>> {
+        self.get_aggregate_meta(name)
+            .ok_or_else(|| DataFusionError::Internal(format!("there is no aggregate {name}")))
+    }
+
     pub fn new(
         context: PlanContext<'a>,
         purpose: Purpose,

@@ -82,7 +82,9 @@ pub fn plan_over(
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
         set_operation::check(&plan)?;
+        let plan = set_operation::count_rows(plan, &provider.aggregate("count")?)?;
         let plan = subquery::select_values(plan)?;
+        let plan = subquery::single_row::guard(plan, purpose, &provider)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = match purpose {
@@ -91,6 +93,8 @@ pub fn plan_over(
         };
         let plan = rules::analyze(plan, &options)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
+        let plan = subquery::make_nullable(plan)?;
+        let plan = subquery::membership::write_out(plan, purpose)?;
         let plan = subquery::make_nullable(plan)?;
         Ok((storable(plan)?, parameters))
     };

@@ -14,6 +14,7 @@ use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
 use datafusion::optimizer::analyzer::Analyzer;
+use datafusion::optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
@@ -22,6 +23,7 @@ use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
@@ -30,6 +32,7 @@ use crate::error::Result;
 use crate::text::SourceText;
 
 use super::provider::config_options;
+use super::subquery::projection::ExistsInProjection;
 use super::translate::translate;
 
 /// Rules for queries that are kept up to date.
@@ -39,8 +42,11 @@ fn view_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         // DISTINCT is a group without aggregates.
         Arc::new(ReplaceDistinctWithAggregate::new()),
         // Subqueries become joins, which have operators.
+        Arc::new(RewriteSetComparison::new()),
+        Arc::new(ExistsInProjection::default()),
         Arc::new(DecorrelatePredicateSubquery::new()),
         Arc::new(ScalarSubqueryToJoin::new()),
+        Arc::new(DecorrelateLateralJoin::new()),
         Arc::new(ExtractEquijoinPredicate::new()),
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),
@@ -59,8 +65,11 @@ pub fn analyze(plan: LogicalPlan, options: &ConfigOptions) -> DataFusionResult<L
 
 /// Optimizes the query of a view.
 pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
-    let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")))
-        .without_query_execution_start_time();
+    let mut options = config_options("UTC");
+    // The result of a subquery changes, so it is an input like any other.
+    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
+    let context =
+        OptimizerContext::new_with_config_options(Arc::new(options)).without_query_execution_start_time();
     Optimizer::with_rules(view_rules()).optimize(plan, &Config::new(context)?, |_, _| {})
 }
 
@@ -70,8 +79,9 @@ pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
 /// A query that no rule can bring into a form that runs.
 pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")));
-    let optimized =
-        Config::new(context).and_then(|config| Optimizer::new().optimize(query, &config, |_, _| {}));
+    let mut optimizer = Optimizer::new();
+    optimizer.rules.insert(0, Arc::new(ExistsInProjection::default()));
+    let optimized = Config::new(context).and_then(|config| optimizer.optimize(query, &config, |_, _| {}));
     optimized.map_err(|error| translate(error, &SourceText::new("")))
 }
 

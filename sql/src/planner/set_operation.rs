@@ -1,15 +1,105 @@
 //! UNION as Postgres types it: branches of different kinds are an error, where the library would turn numbers into text.
+//!
+//! INTERSECT ALL and EXCEPT ALL as Postgres counts them: a row that is m times on the left and n times on the right comes
+//! out min(m, n) or max(m - n, 0) times. The library keeps or drops all m of them. So both sides are counted together:
+//!
+//! ```text
+//! unnest of 1..times for each row of
+//!   SELECT row, count(left), count(right) FROM (left UNION ALL right) GROUP BY row
+//! ```
+//!
+//! Without ALL the library's join of the distinct left rows is right.
+
+use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Column, JoinType, NullEquality, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::logical_expr::logical_plan::Union;
+use datafusion::functions_nested::range::gen_series_udf;
+use datafusion::logical_expr::expr::{AggregateFunction, Alias};
+use datafusion::logical_expr::logical_plan::{Join, Union};
+use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
 use millpond_catalog::SqlType;
 
 use crate::error::{Error, ErrorKind};
 
 use super::literal::is_string_literal;
+
+/// Counts the rows of INTERSECT ALL and EXCEPT ALL.
+pub fn count_rows(plan: LogicalPlan, count: &Arc<AggregateUDF>) -> Result<LogicalPlan> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found |= matches!(node, LogicalPlan::Join(join) if is_of_all(join));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if !found {
+        return Ok(plan);
+    }
+    plan.transform_up_with_subqueries(|node| {
+        Ok(Transformed::yes(match node {
+            LogicalPlan::Join(join) if is_of_all(&join) => counted(join, count)?,
+            node => node.recompute_schema()?,
+        }))
+    })
+    .map(|transformed| transformed.data)
+}
+
+/// The join that the library makes of a set operation with ALL. At this point no other join is like it.
+fn is_of_all(join: &Join) -> bool {
+    matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
+        && join.null_equality == NullEquality::NullEqualsNull
+        && !matches!(join.left.as_ref(), LogicalPlan::Distinct(_))
+}
+
+fn counted(join: Join, count: &Arc<AggregateUDF>) -> Result<LogicalPlan> {
+    let name = |position: usize| format!("__column_{position}");
+    let (one, none) = (lit(1_i64), lit(ScalarValue::Int64(None)));
+    let marked = |plan: &Arc<LogicalPlan>, keys: Vec<Expr>, marks: [Expr; 2]| {
+        let keys = keys.into_iter().enumerate().map(|(i, key)| key.alias(name(i)));
+        let [left, right] = marks;
+        let marks = [left.alias("__left"), right.alias("__right")];
+        LogicalPlanBuilder::from(plan.as_ref().clone()).project(keys.chain(marks))
+    };
+    let (left_keys, right_keys): (Vec<Expr>, Vec<Expr>) = join.on.into_iter().unzip();
+    let width = left_keys.len();
+    let left = marked(&join.left, left_keys, [one.clone(), none.clone()])?;
+    let right = marked(&join.right, right_keys, [none, one])?;
+    let counts = ["__left", "__right"].map(|mark| {
+        let count = Arc::clone(count);
+        let arguments = vec![col(mark)];
+        Expr::AggregateFunction(AggregateFunction::new_udf(
+            count,
+            arguments,
+            false,
+            None,
+            Vec::new(),
+            None,
+        ))
+    });
+    let keys = || (0..width).map(|i| col(name(i)));
+    let counted = left.union(right.build()?)?.aggregate(keys(), counts)?;
+    let number = |position: usize| {
+        let field = counted.schema().qualified_field(width + position);
+        Expr::Column(Column::from(field))
+    };
+    let (m, n) = (number(0), number(1));
+    let times = match join.join_type {
+        JoinType::LeftSemi => when(m.clone().lt(n.clone()), m).otherwise(n)?,
+        _ => m - n,
+    };
+    let series = gen_series_udf().call(vec![lit(1_i64), col("__times")]);
+    let output = join.schema.iter().enumerate().map(|(i, (qualifier, field))| {
+        Expr::Alias(Alias::new(col(name(i)), qualifier.cloned(), field.name()))
+    });
+    counted
+        .project(keys().chain([times.alias("__times")]))?
+        .filter(col("__times").gt(lit(0_i64)))?
+        .project(keys().chain([series.alias("__times")]))?
+        .unnest_column("__times")?
+        .project(output)?
+        .build()
+}
 
 /// # Errors
 /// Columns of one UNION of which one is text and another is not. A literal without a type fits everywhere.

@@ -3,8 +3,14 @@
 //! The library evaluates the cells of VALUES while it plans, where no subquery has run; so rows of VALUES with subqueries
 //! become a union of rows of SELECT.
 //!
+//! What the library gets wrong or refuses is written in other words first: [`membership`], [`single_row`], [`projection`].
+//!
 //! A subquery without rows is NULL, whatever its column promises. The library gives the subquery the promise of its
 //! column, and then finds a NULL where none may be.
+
+pub mod membership;
+pub mod projection;
+pub mod single_row;
 
 use std::sync::{Arc, LazyLock};
 
@@ -89,6 +95,16 @@ fn selected(values: Values) -> Result<LogicalPlan> {
             Union::try_new_with_loose_types(rows).map(LogicalPlan::Union)
         }
     }
+}
+
+/// Whether an expression of the node, at any depth, is one of these.
+fn has_expression(node: &LogicalPlan, is_one: impl Fn(&Expr) -> bool) -> Result<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        found |= expr.exists(|expr| Ok(is_one(expr)))?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
 }
 
 fn has_promises(plan: &LogicalPlan) -> Result<bool> {

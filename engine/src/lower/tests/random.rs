@@ -176,6 +176,58 @@ const QUERIES: &[&str] = &[
     "SELECT make_array(k, 1) AS l, count(*) FROM t GROUP BY 1",
 ];
 
+/// Joins: the operator's cost grows with the pairs, and so does the oracle's.
+const JOINS: &[&str] = &[
+    "SELECT t.k, t.s, e.x, e.f FROM t JOIN e ON t.k = e.k",
+    "SELECT a.k, a.f, b.x FROM t a JOIN t b ON a.k = b.k AND a.s = b.s",
+    "SELECT a.k, b.k AS bk FROM t a JOIN t b ON a.k = b.k + 1 AND a.x < b.x",
+    "SELECT t.k, t.s, e.s AS es, e.d FROM t LEFT JOIN e ON t.k = e.k AND t.s = e.s",
+    "SELECT t.k, t.x, e.x AS ex FROM t LEFT JOIN e ON t.k = e.k AND t.x > 1",
+    "SELECT t.k, t.x, e.x AS ex FROM t LEFT JOIN e ON t.k = e.k AND e.x > t.x",
+    "SELECT e.k, e.x, t.x AS tx, t.f FROM t RIGHT JOIN e ON t.k = e.k AND e.x > t.x",
+    "SELECT e.k, e.s, t.s AS ts FROM t RIGHT JOIN e ON t.s = e.s AND t.d = e.d",
+    "SELECT t.k, t.d, e.k AS ek, e.d AS ed FROM t FULL JOIN e ON t.k = e.k AND t.d = e.d",
+    "SELECT t.k, t.x, e.k AS ek, e.x AS ex FROM t FULL JOIN e ON t.k = e.k AND t.x < e.x",
+    "SELECT t.s, e.s AS es FROM t JOIN e ON t.s IS NOT DISTINCT FROM e.s WHERE t.k = 1",
+    "SELECT t.s, e.k AS ek FROM t LEFT JOIN e ON (t.s IS NOT DISTINCT FROM e.s) AND t.k = e.k",
+    "SELECT t.k, e.k AS ek FROM t CROSS JOIN e WHERE t.x = 1 AND e.x = 2",
+    "SELECT t.k, e.k AS ek FROM t JOIN e ON t.x < e.x AND t.k > e.k",
+    "SELECT t.k, t.x, e.k AS ek FROM t LEFT JOIN e ON t.x < e.x AND t.k > e.k",
+    "SELECT t.x, e.x AS ex FROM t FULL JOIN e ON t.x < e.x",
+    "SELECT a.k, count(*), sum(b.x) FROM t a LEFT JOIN t b ON a.k = b.k GROUP BY a.k",
+    "SELECT a.k, b.s, c.d FROM t a JOIN t b ON a.k = b.k JOIN e c ON b.s = c.s AND c.k = a.k",
+    "SELECT a.k, b.c, c.m FROM t a LEFT JOIN (SELECT k, count(*) AS c FROM t GROUP BY k) b ON a.k = b.k \
+     LEFT JOIN (SELECT s, max(k) AS m FROM e GROUP BY s) c ON a.s = c.s AND b.c > c.m",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT 1 FROM e WHERE e.k = t.k)",
+    "SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM e WHERE e.k = t.k AND e.x > t.x)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT 1 FROM e WHERE e.x > t.x AND e.k = t.k)",
+    "SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM e WHERE e.k = t.k AND e.s = t.s)",
+    "SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM e WHERE e.k = 3 AND e.x = 7)",
+    "SELECT k, s FROM t WHERE k IN (SELECT k FROM e WHERE x > 1)",
+    "SELECT k, s FROM t WHERE x > 2 OR k IN (SELECT k FROM e WHERE x > 1)",
+    "SELECT k, s FROM t WHERE x > 2 OR NOT EXISTS (SELECT 1 FROM e WHERE e.x > t.x AND e.k = t.k)",
+    "SELECT k, x FROM t WHERE x = (SELECT max(x) FROM t)",
+    "SELECT k, x, (SELECT max(x) FROM e WHERE e.k = t.k) AS m FROM t",
+    "SELECT k, (SELECT count(*) FROM e WHERE e.k = t.k) AS c FROM t",
+    "SELECT k FROM t WHERE (SELECT count(*) FROM e WHERE e.k = t.k AND e.x = 1) = 0",
+    "SELECT k, c FROM t, LATERAL (SELECT count(*) AS c FROM e WHERE e.k = t.k)",
+    "SELECT t.k, v.name FROM t JOIN (VALUES (1, 'one'), (2, 'two')) AS v (k, name) ON t.k = v.k",
+    "SELECT 1 AS one, 'a' AS a",
+    "SELECT column1 + 1 AS c FROM (VALUES (1), (2), (NULL)) UNION ALL SELECT x FROM e WHERE x < 3",
+    "SELECT window_start, count(*) FROM (SELECT w.window_start, e.k FROM t_tumble w JOIN e ON w.k = e.k) GROUP BY 1",
+    "SELECT k, s FROM t INTERSECT SELECT k, s FROM e",
+    "SELECT k, s FROM t EXCEPT SELECT k, s FROM e",
+];
+
+#[test]
+fn joins_equal_their_select_run_once() {
+    for (i, sql) in JOINS.iter().enumerate() {
+        for seed in 0..4 {
+            check(sql, seed * 1000 + i as u64);
+        }
+    }
+}
+
 #[test]
 fn views_equal_their_select_run_once() {
     for (i, sql) in QUERIES.iter().enumerate() {
