@@ -4,7 +4,7 @@ SELECT t.k, t.s, e.x FROM t JOIN e ON t.k = e.k AND t.x < e.x
 map1: Map [k@0, s@1, x@4]
   columns: k integer, s text, x bigint
   changes: any
-  join0: Join inner on [k = k] where x@0 < x@1
+  join0: Join inner on [k = k] where t.x@0 < e.x@1
     columns: k integer, s text, x bigint, k integer, x bigint
     changes: any
     state: the rows of both sides
@@ -27,20 +27,20 @@ SELECT t.k, e.x FROM t LEFT JOIN e ON t.k + 1 = e.k
 map2: Map [k@0, x@2]
   columns: k integer, x bigint
   changes: any
-  join0: Join left on [__key_0 = __key_0]
+  join0: Join left on [CAST(t.k AS Int64) + Int64(1) = CAST(e.k AS Int64)]
     columns: k integer, k integer, x bigint
     changes: any
     state: the rows of both sides
-    <- to workers by hash of __key_0
-    map0: Map [k@0, CAST(k@0 AS Int64) + 1 as __key_0]
-      columns: k integer, __key_0 bigint
+    <- to workers by hash of CAST(t.k AS Int64) + Int64(1)
+    map0: Map [k@0, CAST(k@0 AS Int64) + 1 as CAST(t.k AS Int64) + Int64(1)]
+      columns: k integer, CAST(t.k AS Int64) + Int64(1) bigint
       changes: any
       input0: Read t
         columns: k integer
         changes: any
-    <- to workers by hash of __key_0
-    map1: Map [k@0, x@1, CAST(k@0 AS Int64) as __key_0]
-      columns: k integer, x bigint, __key_0 bigint
+    <- to workers by hash of CAST(e.k AS Int64)
+    map1: Map [k@0, x@1, CAST(k@0 AS Int64) as CAST(e.k AS Int64)]
+      columns: k integer, x bigint, CAST(e.k AS Int64) bigint
       changes: insertions only
       input1: Read e, watermark ts - 10 s
         columns: k integer, x bigint, ts timestamp without time zone

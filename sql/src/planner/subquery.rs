@@ -37,13 +37,19 @@ pub fn make_nullable(plan: LogicalPlan) -> Result<LogicalPlan> {
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| {
+            let expr = expr.transform_down(|expr| {
                 if promises_a_value(&expr) {
                     let call = ScalarFunction::new_udf(Arc::clone(&NULLABLE), vec![expr]);
-                    Ok(Transformed::yes(Expr::ScalarFunction(call)))
-                } else {
-                    Ok(Transformed::no(expr))
+                    let call = Expr::ScalarFunction(call);
+                    return Ok(Transformed::new(call, true, TreeNodeRecursion::Jump));
                 }
+                let done = matches!(&expr, Expr::ScalarFunction(call) if call.func == *NULLABLE);
+                let next = if done {
+                    TreeNodeRecursion::Jump
+                } else {
+                    TreeNodeRecursion::Continue
+                };
+                Ok(Transformed::new(expr, false, next))
             })?;
             Ok(expr.update_data(|expr| name.restore(expr)))
         })?;
