@@ -71,7 +71,8 @@ mod tests {
             kind: ObjectKind::Table(Table {
                 append_only: false,
                 stream: false,
-                primary_key: Vec::new(),
+                keys: Vec::new(),
+                checks: Vec::new(),
                 watermark: None,
                 options: Vec::new(),
             }),

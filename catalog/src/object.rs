@@ -42,11 +42,40 @@ pub struct Table {
     pub append_only: bool,
     /// Made by `CREATE STREAM`, which only changes how it is listed.
     pub stream: bool,
-    /// Positions of the primary key columns; empty without one.
-    pub primary_key: Vec<usize>,
+    /// The primary key first, where there is one.
+    pub keys: Vec<Key>,
+    pub checks: Vec<Check>,
     pub watermark: Option<Watermark>,
     /// `WITH` options of the table, in the order written.
     pub options: Options,
+}
+
+/// Columns of which no two rows have the same values: a primary key or `UNIQUE`. NULL is like no other value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Of the constraint and of its index.
+    pub name: String,
+    /// Positions.
+    pub columns: Vec<usize>,
+    pub primary: bool,
+    /// Without it, the key only tells readers what the writer promises.
+    pub enforced: bool,
+}
+
+/// A condition that no row makes false.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    /// SQL text.
+    pub expression: String,
+}
+
+impl Table {
+    /// Positions of the primary key columns; empty without one.
+    pub fn primary_key(&self) -> &[usize] {
+        let key = self.keys.iter().find(|key| key.primary);
+        key.map_or(&[], |key| &key.columns)
+    }
 }
 
 /// A connection that brings rows in. The connector turns `options` into its own typed struct.

@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
 use millpond_catalog::{Object, ObjectId, ObjectKind, ViewOptions};
 use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::clock::Clock;
 use crate::cut::Timeline;
@@ -28,6 +28,7 @@ use crate::read::{self, ReadView};
 use crate::runtime::{Plan, Runtime};
 use crate::source::{Source, SourceContext};
 use crate::source_notes::StoredNotes;
+use crate::table::keys::KeyIndex;
 use crate::table::{Table, TableWrite, Tables};
 
 pub use crate::flush::{FlushReport, FlushTarget, Skipped};
@@ -117,11 +118,7 @@ impl Engine {
             .shared
             .open_relation(object.id, Part::Rows, object.schema(), options)?;
         self.shared.timeline.add_table(object.id, log_cuts(&relation)?);
-        let table = Arc::new(Table {
-            id: object.id,
-            name: object.name.to_string(),
-            relation,
-        });
+        let table = Arc::new(Table::new(object.id, object.name.to_string(), relation));
         self.shared.objects.write().insert(object.id, Entry::Table(table));
         Ok(())
     }
@@ -225,6 +222,15 @@ impl Engine {
         self.shared.tables.write(writes, &self.shared.timeline)?;
         self.shared.maintenance.nudge();
         Ok(())
+    }
+
+    /// The keys of all committed rows of a table, in the columns at `positions`. Reads all rows when it is asked for the
+    /// first time. What it says holds as long as the caller keeps others from changing the table.
+    pub fn keys(&self, table: ObjectId, positions: &[usize]) -> Result<Arc<Mutex<KeyIndex>>> {
+        match self.shared.entry(table) {
+            Some(Entry::Table(table)) => table.keys(positions),
+            _ => Err(Error::Bug(format!("object {table} is not a table"))),
+        }
     }
 
     /// The log of changes and snapshot of a table or view.

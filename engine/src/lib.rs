@@ -26,6 +26,6 @@ pub mod read;
 mod replay;
 mod runtime;
 mod source_notes;
-mod table;
+pub mod table;
 
 pub use engine::{Engine, EngineOptions, FlushReport, FlushTarget};

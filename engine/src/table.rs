@@ -4,6 +4,8 @@
 //! caller brings, to however many tables, is wholly in one transaction and one cut, and it is durable before its caller
 //! hears of it. A caller whose change depends on the rows of a table keeps others from changing them meanwhile.
 
+pub mod keys;
+
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -14,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::cut::Timeline;
 use crate::error::{Error, Result};
+use keys::KeyIndex;
 
 /// Bytes that one transaction takes in before the next group begins.
 const GROUP_BYTES: usize = 64 << 20;
@@ -23,6 +26,42 @@ pub(crate) struct Table {
     pub(crate) id: ObjectId,
     pub(crate) name: String,
     pub(crate) relation: Arc<Relation>,
+    /// Those that were asked for, by the positions of their columns.
+    indexes: Mutex<HashMap<Vec<usize>, Arc<Mutex<KeyIndex>>>>,
+}
+
+impl Table {
+    pub(crate) fn new(id: ObjectId, name: String, relation: Arc<Relation>) -> Self {
+        Self {
+            id,
+            name,
+            relation,
+            indexes: Mutex::default(),
+        }
+    }
+
+    /// The keys of all rows in the columns at `positions`.
+    pub(crate) fn keys(&self, positions: &[usize]) -> Result<Arc<Mutex<KeyIndex>>> {
+        let mut indexes = self.indexes.lock();
+        if let Some(index) = indexes.get(positions) {
+            return Ok(Arc::clone(index));
+        }
+        let index = KeyIndex::load(&self.relation.snapshot(), positions)?;
+        let index = Arc::new(Mutex::new(index));
+        indexes.insert(positions.to_vec(), Arc::clone(&index));
+        Ok(index)
+    }
+
+    fn is_indexed(&self) -> bool {
+        !self.indexes.lock().is_empty()
+    }
+
+    fn follow(&self, changes: &[ChangeBatch]) -> Result<()> {
+        for index in self.indexes.lock().values() {
+            index.lock().apply(changes)?;
+        }
+        Ok(())
+    }
 }
 
 /// Changes of one table.
@@ -62,6 +101,18 @@ impl Tables {
         if writes.is_empty() {
             return Ok(());
         }
+        let indexed: Vec<(Arc<Table>, Vec<ChangeBatch>)> = writes
+            .iter()
+            .filter(|write| write.table.is_indexed())
+            .map(|write| (Arc::clone(&write.table), write.changes.clone()))
+            .collect();
+        self.commit_in_group(writes, timeline)?;
+        indexed
+            .iter()
+            .try_for_each(|(table, changes)| table.follow(changes))
+    }
+
+    fn commit_in_group(&self, writes: Vec<TableWrite>, timeline: &Timeline) -> Result<()> {
         let answer = Arc::new(Mutex::new(None));
         let changes = writes.iter().flat_map(|write| &write.changes);
         let bytes = changes.map(ChangeBatch::memory_size).sum();

@@ -107,7 +107,7 @@ async fn show(running: &Running) -> anyhow::Result<()> {
         address: None,
         settings: millpond_sql::Settings::default(),
     };
-    let mut session = Session::new(server.open_session(client)?);
+    let mut session = Session::new(server.open_session(client)?, server.table_locks.clone());
     println!("\nThe demo runs these statements:\n{SETUP}\n");
     query(server, &mut session, SETUP).await?;
     let mut ticks = tokio::time::interval(REFRESH);

@@ -94,6 +94,9 @@ pub enum SessionError {
     WrongArguments(String),
     #[error("portal \"{0}\" cannot be run anymore")]
     PortalFinished(String),
+    /// Two sessions wait for tables that the other has changed.
+    #[error("deadlock detected")]
+    Deadlock,
     #[error("password authentication failed for user \"{0}\"")]
     WrongPassword(String),
     #[error("no PostgreSQL user name specified in startup packet")]
@@ -125,7 +128,25 @@ pub enum ValueError {
         relation: String,
         schema: String,
         column: String,
+        row: String,
     },
+    #[error("duplicate key value violates unique constraint \"{constraint}\"")]
+    Unique {
+        relation: String,
+        schema: String,
+        constraint: String,
+        /// `(a, b)=(1, 2)`.
+        key: String,
+    },
+    #[error("new row for relation \"{relation}\" violates check constraint \"{constraint}\"")]
+    Check {
+        relation: String,
+        schema: String,
+        constraint: String,
+        row: String,
+    },
+    #[error("ON CONFLICT DO UPDATE command cannot affect row a second time")]
+    ConflictTwice,
     #[error("value too long for type character varying({0})")]
     TooLong(u32),
 }

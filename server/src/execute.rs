@@ -12,6 +12,7 @@ mod transaction;
 mod write;
 
 pub(crate) use prepared::evaluate;
+pub(crate) use write::commit;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -116,13 +117,13 @@ impl Execution<'_> {
             | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
             PlanKind::Write(write) => self.write(*write).await,
             PlanKind::Truncate(tables) => self.truncate(&tables).await,
-            PlanKind::Select(select) => self.select(select),
+            PlanKind::Select(select) => self.select(select).await,
             PlanKind::Explain(explain) => self.explain(explain).await,
             PlanKind::Rows(rows) => show::show(rows),
             PlanKind::Set(set) => self.set(&set),
             PlanKind::ResetAll => Ok(self.reset_all()),
             PlanKind::Flush(view) => self.flush(view).await,
-            PlanKind::Transaction(transaction) => self.transaction(transaction),
+            PlanKind::Transaction(transaction) => self.transaction(transaction).await,
             PlanKind::Prepare(prepare) => self.prepare(*prepare),
             PlanKind::Execute(execute) => Box::pin(self.execute_prepared(execute)).await,
             PlanKind::Deallocate(target) => self.deallocate(target),
@@ -140,6 +141,7 @@ impl Execution<'_> {
 
     /// Hands a statement that changes the catalog to its owner. Once there it is carried out even if nobody waits.
     async fn change(&mut self, statement: &ParsedStatement) -> Result<Outcome> {
+        self.commit_group().await?;
         let settings = self.session.info.settings.read().current().clone();
         let change = self.server.coordinator.change(statement.clone(), settings);
         let changed = self.work.race(change).await?;

@@ -34,7 +34,7 @@ pub struct Server {
     pub sessions: Arc<Sessions>,
     /// What system tables and functions see of the server.
     pub system: ServerState,
-    pub table_locks: TableLocks,
+    pub table_locks: Arc<TableLocks>,
     pub clock: Arc<dyn Clock>,
     /// `None`: everybody is let in, and only this machine can connect.
     pub password: Option<Verifier>,
@@ -102,7 +102,7 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
         coordinator,
         sessions,
         system,
-        table_locks: TableLocks::default(),
+        table_locks: Arc::default(),
         clock,
         password: config.password.as_deref().map(Verifier::new),
         queries: query_runtime.handle().clone(),

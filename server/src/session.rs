@@ -5,6 +5,7 @@ mod registry;
 pub mod settings;
 pub mod transaction;
 mod work;
+mod writes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +14,14 @@ use crate::error::{Result, SessionError};
 use crate::outcome::Notice;
 use crate::pg::encode::{IdentifierNames, Style};
 use crate::pg_catalog::SystemContext;
+use crate::table_locks::{HeldTables, TableLocks};
 
 pub use portal::{Portal, PortalState, PreparedStatement};
 pub use registry::{Activity, ActivityState, Client, SessionInfo, Sessions};
 pub use settings::SessionSettings;
 pub use transaction::{Effect, Event, Transaction};
 pub use work::Work;
+pub use writes::{KeyCounts, Writes};
 
 /// One client's state. Belongs to the task that serves the connection.
 #[derive(Debug)]
@@ -33,12 +36,19 @@ pub struct Session {
     pub system: Option<Arc<SystemContext>>,
     /// Not sent yet.
     pub notices: Vec<Notice>,
-    /// Statements of the open block that took effect and that ROLLBACK will not undo.
+    /// Changes of tables that are not committed.
+    pub writes: Writes,
+    /// Tables that nobody else may change before the transaction ends.
+    pub held: HeldTables,
+    /// The running statement is one of several that commit together without a block: a text of many, a pipeline.
+    pub grouped: bool,
+    /// Changes of the catalog in the open block, which ROLLBACK will not undo.
     pub lasting_effects: u64,
 }
 
 impl Session {
-    pub fn new(info: Arc<SessionInfo>) -> Self {
+    pub fn new(info: Arc<SessionInfo>, locks: Arc<TableLocks>) -> Self {
+        let held = HeldTables::new(locks, info.pid);
         Self {
             info,
             transaction: Transaction::default(),
@@ -46,14 +56,25 @@ impl Session {
             portals: HashMap::new(),
             system: None,
             notices: Vec::new(),
+            writes: Writes::default(),
+            held,
+            grouped: false,
             lasting_effects: 0,
         }
     }
 
     /// Moves the transaction on and does what follows from it.
     pub fn transact(&mut self, event: Event) -> Result<Effect> {
-        let (next, step) = self.transaction.clone().next(event)?;
+        let (next, step) = self.transaction.clone().next(event.clone())?;
         self.transaction = next;
+        let savepoints = self.transaction.savepoints();
+        match event {
+            Event::Savepoint(_) => self.writes.set_savepoint(),
+            Event::Release(_) => self.writes.release(savepoints),
+            Event::RollbackTo(_) => self.writes.roll_back_to(savepoints),
+            Event::Rollback => self.discard_writes(),
+            Event::Begin | Event::Commit | Event::Error => {}
+        }
         self.notices.extend(step.notice);
         match step.effect {
             Effect::Nothing => {}
@@ -63,6 +84,7 @@ impl Session {
                 self.end_portals();
             }
             Effect::Rollback => {
+                self.discard_writes();
                 self.info.settings.write().rollback();
                 self.end_portals();
                 self.warn_of_lasting_effects();
@@ -72,6 +94,17 @@ impl Session {
             self.lasting_effects = 0;
         }
         Ok(step.effect)
+    }
+
+    /// Forgets what was not committed.
+    fn discard_writes(&mut self) {
+        self.writes.clear();
+        self.held.release();
+    }
+
+    /// Changes of tables wait for the end of a block, or of the group of statements.
+    pub fn defers_commit(&self) -> bool {
+        self.grouped || self.transaction.in_block()
     }
 
     /// A statement changed something for good.
@@ -86,6 +119,9 @@ impl Session {
         if let Ok((next, _)) = self.transaction.clone().next(Event::Error) {
             self.transaction = next;
         }
+        if !self.transaction.in_block() {
+            self.discard_writes();
+        }
     }
 
     /// Portals end with their transaction, unless they were declared to be held.
@@ -96,15 +132,12 @@ impl Session {
     fn warn_of_lasting_effects(&mut self) {
         if self.lasting_effects > 0 {
             let text = format!(
-                "{} statement(s) of this transaction took effect when they ran and are not undone",
+                "{} change(s) of the catalog in this transaction took effect at once and are not undone",
                 self.lasting_effects
             );
             let notice = Notice::warning(crate::outcome::NoticeKind::Limited, text);
-            self.notices.push(
-                notice.with_hint(
-                    "Transactions group statements for clients; every statement commits on its own.",
-                ),
-            );
+            self.notices
+                .push(notice.with_hint("ROLLBACK undoes INSERT, UPDATE, DELETE and TRUNCATE."));
         }
     }
 

@@ -1,30 +1,191 @@
-//! Who may change a table: UPDATE, DELETE and TRUNCATE read what they change, so one at a time.
+//! Who may change a table.
 //!
-//! INSERT into a table without keys takes no lock: rows that are added depend on no others.
+//! A statement that reads what it changes (UPDATE, DELETE, TRUNCATE, and INSERT into a table with keys) takes the table for
+//! its transaction, so that no two transactions change the rows of one another. Other INSERTs take nothing: rows that are
+//! only added depend on no others.
+//!
+//! Who waits for a table that is held by somebody who waits, through others, for him, is refused at once.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use millpond_catalog::ObjectId;
 use parking_lot::Mutex;
-use std::collections::HashMap;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
+
+use crate::error::{Result, SessionError};
+
+/// A session, by its process id.
+type Owner = i32;
 
 #[derive(Default)]
 pub struct TableLocks {
-    tables: Mutex<HashMap<ObjectId, Arc<tokio::sync::Mutex<()>>>>,
+    state: Mutex<State>,
+    released: Notify,
 }
 
-/// The right to change a table, until it is dropped.
-pub struct TableLock {
-    _guard: OwnedMutexGuard<()>,
+#[derive(Default)]
+struct State {
+    holders: HashMap<ObjectId, Owner>,
+    waiting: HashMap<Owner, ObjectId>,
 }
 
-impl TableLocks {
-    /// Waits for the right to change `table`.
-    pub async fn lock(&self, table: ObjectId) -> TableLock {
-        let lock = self.tables.lock().entry(table).or_default().clone();
-        TableLock {
-            _guard: lock.lock_owned().await,
+/// The tables that a session holds. They are free again when it is dropped.
+pub struct HeldTables {
+    locks: Arc<TableLocks>,
+    owner: Owner,
+    tables: BTreeSet<ObjectId>,
+}
+
+impl std::fmt::Debug for HeldTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HeldTables({:?})", self.tables)
+    }
+}
+
+/// What became of an attempt to take a table.
+enum Attempt {
+    Taken,
+    Held,
+    Deadlock,
+}
+
+impl State {
+    fn attempt(&mut self, table: ObjectId, owner: Owner) -> Attempt {
+        let Some(holder) = self.holders.get(&table) else {
+            self.holders.insert(table, owner);
+            return Attempt::Taken;
+        };
+        let mut next = *holder;
+        loop {
+            if next == owner {
+                return Attempt::Deadlock;
+            }
+            let Some(holder) = self.waiting.get(&next).and_then(|table| self.holders.get(table)) else {
+                return Attempt::Held;
+            };
+            next = *holder;
         }
+    }
+}
+
+/// Ends the waiting of a session, also when its statement is cancelled.
+struct Waiting<'a> {
+    locks: &'a TableLocks,
+    owner: Owner,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.locks.state.lock().waiting.remove(&self.owner);
+    }
+}
+
+impl HeldTables {
+    pub fn new(locks: Arc<TableLocks>, owner: Owner) -> Self {
+        Self {
+            locks,
+            owner,
+            tables: BTreeSet::new(),
+        }
+    }
+
+    /// Waits for the right to change `table`.
+    ///
+    /// # Errors
+    /// [`SessionError::Deadlock`].
+    pub async fn take(&mut self, table: ObjectId) -> Result<()> {
+        if self.tables.contains(&table) {
+            return Ok(());
+        }
+        let waiting = Waiting {
+            locks: &self.locks,
+            owner: self.owner,
+        };
+        loop {
+            let released = self.locks.released.notified();
+            tokio::pin!(released);
+            // From here on no release is missed.
+            released.as_mut().enable();
+            {
+                let mut state = self.locks.state.lock();
+                match state.attempt(table, self.owner) {
+                    Attempt::Taken => break,
+                    Attempt::Held => state.waiting.insert(self.owner, table),
+                    Attempt::Deadlock => return Err(SessionError::Deadlock.into()),
+                };
+            }
+            released.await;
+        }
+        drop(waiting);
+        self.tables.insert(table);
+        Ok(())
+    }
+
+    /// Lets others change the tables.
+    pub fn release(&mut self) {
+        if self.tables.is_empty() {
+            return;
+        }
+        let mut state = self.locks.state.lock();
+        for table in std::mem::take(&mut self.tables) {
+            state.holders.remove(&table);
+        }
+        drop(state);
+        self.locks.released.notify_waiters();
+    }
+}
+
+impl Drop for HeldTables {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    const A: ObjectId = ObjectId(1);
+    const B: ObjectId = ObjectId(2);
+
+    #[tokio::test]
+    async fn a_table_is_held_by_one_until_it_is_released() {
+        let locks = Arc::<TableLocks>::default();
+        let (mut one, mut two) = (HeldTables::new(locks.clone(), 1), HeldTables::new(locks, 2));
+        one.take(A).await.unwrap();
+        one.take(A).await.unwrap();
+        two.take(B).await.unwrap();
+        let waiting = tokio::spawn(async move {
+            two.take(A).await.unwrap();
+            two
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        one.release();
+        drop(waiting.await.unwrap());
+        one.take(B).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_closes_a_circle_is_refused() {
+        let locks = Arc::<TableLocks>::default();
+        let (mut one, mut two) = (
+            HeldTables::new(locks.clone(), 1),
+            HeldTables::new(locks.clone(), 2),
+        );
+        one.take(A).await.unwrap();
+        two.take(B).await.unwrap();
+        let waiting = tokio::spawn(async move {
+            one.take(B).await.unwrap();
+        });
+        while locks.state.lock().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let refused = two.take(A).await;
+        assert!(matches!(refused, Err(Error::Session(SessionError::Deadlock))));
+        two.release();
+        waiting.await.unwrap();
     }
 }

@@ -4,7 +4,7 @@
 //! are typed. What the catalog forbids was refused while planning. `Display` prints what EXPLAIN (PLAN) shows.
 
 use datafusion::logical_expr::LogicalPlan;
-use millpond_catalog::{Column, Object, ObjectId, ObjectKind, ObjectName, SqlType};
+use millpond_catalog::{Column, Key, Object, ObjectId, ObjectKind, ObjectName, SqlType};
 
 use crate::statement::{
     AlterAction, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
@@ -132,6 +132,10 @@ pub struct Write {
     /// What the query reads, the table only if the statement names it beside.
     pub reads: Vec<ObjectId>,
     pub checks: RowChecks,
+    /// Keys to keep; none for DELETE.
+    pub keys: Vec<Key>,
+    pub conditions: Option<Conditions>,
+    pub on_conflict: Option<OnConflict>,
     pub returning: Option<Returning>,
 }
 
@@ -157,6 +161,31 @@ pub struct RowChecks {
     /// Positions of columns with a greatest number of characters, checked as Postgres does: trailing blanks over the
     /// length are cut, anything else is an error.
     pub max_length: Vec<(usize, u32)>,
+}
+
+/// CHECK constraints.
+#[derive(Debug, Clone)]
+pub struct Conditions {
+    /// Reads the new rows and gives a boolean per constraint, which is not false.
+    pub query: LogicalPlan,
+    pub names: Vec<String>,
+}
+
+/// What becomes of a row whose key is there already.
+#[derive(Debug, Clone)]
+pub struct OnConflict {
+    /// Which of the [`Write`]'s keys; `None` for any.
+    pub key: Option<usize>,
+    /// `None` leaves the row out.
+    pub update: Option<ConflictUpdate>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ConflictUpdate {
+    /// Reads rows of the table with the rows that were to be inserted beside; gives the rows that change, as they stand
+    /// and as they will be.
+    pub query: LogicalPlan,
+    pub reads: Vec<ObjectId>,
 }
 
 /// The answer of a [`Write`].

@@ -21,6 +21,7 @@ mod cursor;
 mod drop;
 mod explain;
 mod expression;
+mod keys;
 mod literal;
 mod names;
 pub(crate) mod options;

@@ -14,7 +14,8 @@ mod display;
 mod write;
 
 pub use write::{
-    AssignedValue, Assignment, Delete, Insert, InsertSource, Target as WriteTarget, Truncate, Update,
+    AssignedValue, Assignment, ConflictAction, ConflictTarget, Delete, Insert, InsertSource, OnConflict,
+    Target as WriteTarget, Truncate, Update,
 };
 
 /// One statement of the text that a client sent.
@@ -92,6 +93,8 @@ pub struct CreateSource {
 pub struct RelationElements {
     pub columns: Vec<ColumnDefinition>,
     pub primary_key: Option<PrimaryKey>,
+    pub unique: Vec<Unique>,
+    pub checks: Vec<Check>,
     pub watermark: Option<WatermarkDefinition>,
 }
 
@@ -105,7 +108,27 @@ pub struct ColumnDefinition {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrimaryKey {
+    /// Of the constraint.
+    pub name: Option<ast::Ident>,
     pub columns: Vec<ast::Ident>,
+    /// False for `NOT ENFORCED`.
+    pub enforced: bool,
+}
+
+/// `[CONSTRAINT name] UNIQUE (column, ..)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unique {
+    pub name: Option<ast::Ident>,
+    pub columns: Vec<ast::Ident>,
+}
+
+/// `[CONSTRAINT name] CHECK (expr)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    pub name: Option<ast::Ident>,
+    /// The column behind which it stands.
+    pub column: Option<ast::Ident>,
+    pub expr: ast::Expr,
 }
 
 /// `WATERMARK FOR column [AS expr]`.

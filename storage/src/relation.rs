@@ -8,6 +8,7 @@ mod builder;
 mod compaction;
 mod index;
 mod log;
+mod overlay;
 mod segment;
 mod snapshot;
 mod tiers;
@@ -36,6 +37,7 @@ use crate::payload::Payload;
 use crate::record;
 
 pub use self::log::LogEntry;
+pub use self::overlay::Overlay;
 pub use self::snapshot::{Scan, ScanChanges, Snapshot};
 
 /// Entries of append-only relations in files from this size on are read when scanned instead of kept in memory.

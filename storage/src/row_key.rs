@@ -24,7 +24,7 @@ const HASH_MASK: u64 = if cfg!(test) { 0xf } else { u64::MAX };
 
 /// Makes keys of rows of one schema.
 #[derive(Debug)]
-pub(crate) struct RowKeys {
+pub struct RowKeys {
     schema: SchemaRef,
     /// `None` without columns, where all rows are equal.
     converter: Option<RowConverter>,
@@ -35,13 +35,14 @@ pub(crate) struct RowKeys {
 
 /// The keys of a batch's rows and their hashes.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub struct Keys {
     rows: Option<Rows>,
-    pub hashes: Vec<u64>,
+    pub(crate) hashes: Vec<u64>,
 }
 
 impl Keys {
-    pub(crate) fn key(&self, row: usize) -> &[u8] {
+    /// Bytes that are equal for equal rows only.
+    pub fn key(&self, row: usize) -> &[u8] {
         self.rows.as_ref().map_or(&[], |rows| rows.row(row).data())
     }
 }
@@ -89,7 +90,7 @@ pub fn consolidate(changes: &[ChangeBatch]) -> Result<Option<ChangeBatch>> {
 }
 
 impl RowKeys {
-    pub(crate) fn new(schema: SchemaRef) -> Result<Self> {
+    pub fn new(schema: SchemaRef) -> Result<Self> {
         let fields = schema
             .fields()
             .iter()
@@ -108,7 +109,7 @@ impl RowKeys {
         })
     }
 
-    pub(crate) fn keys(&self, rows: &RecordBatch) -> Result<Keys> {
+    pub fn keys(&self, rows: &RecordBatch) -> Result<Keys> {
         let Some(converter) = &self.converter else {
             return Ok(Keys {
                 rows: None,

@@ -11,7 +11,6 @@ use millpond_sql::plan::{Explain, ExplainTarget};
 use millpond_sql::statement::ExplainStage;
 use millpond_sql::{Plan, PlanKind};
 
-use super::reading::Reading;
 use super::{Execution, guarded, show};
 use crate::coordinator::lower;
 use crate::error::{Error, Result, SessionError};
@@ -60,7 +59,7 @@ impl Execution<'_> {
     }
 
     async fn physical(&mut self, query: LogicalPlan, reads: &[ObjectId], analyze: bool) -> Result<String> {
-        let view = Arc::new(Reading::new(self.server.coordinator.engine().read(reads)?));
+        let view = Arc::new(self.reading(self.server.coordinator.engine().read(reads)?)?);
         let optimized = guarded(|| Ok(millpond_sql::optimize(query.clone())?))?;
         let mut text = self
             .work

@@ -9,6 +9,13 @@ use crate::outcome::{Notice, NoticeKind, Outcome};
 
 impl Execution<'_> {
     pub(super) async fn flush(&mut self, view: Option<ObjectId>) -> Result<Outcome> {
+        self.commit_group().await?;
+        if !self.session.writes.is_empty() {
+            let text = "what this transaction has changed is not flushed before it commits";
+            self.session
+                .notices
+                .push(Notice::warning(NoticeKind::Limited, text));
+        }
         let engine = self.server.coordinator.engine().clone();
         let target = view.map_or(FlushTarget::All, FlushTarget::View);
         let token = self.work.token().clone();

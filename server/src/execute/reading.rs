@@ -1,5 +1,6 @@
 //! What a one-off query reads: snapshots and ranges of sources, fixed when the statement began.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -13,18 +14,22 @@ use millpond_engine::error::{Error, Result};
 use millpond_engine::oneoff::Readable;
 use millpond_engine::read::{ReadView, SourceRead};
 use millpond_engine::source::{Slice, SliceReader};
+use millpond_storage::Overlay;
 
 /// All relations of one statement at their common cut.
 pub(super) struct Reading {
     view: ReadView,
+    /// What the transaction has changed, by table.
+    overlays: HashMap<ObjectId, Arc<Overlay>>,
     /// The rows that the statement has written or taken away, for its RETURNING.
     written: Vec<RecordBatch>,
 }
 
 impl Reading {
-    pub fn new(view: ReadView) -> Self {
+    pub fn new(view: ReadView, overlays: HashMap<ObjectId, Arc<Overlay>>) -> Self {
         Self {
             view,
+            overlays,
             written: Vec::new(),
         }
     }
@@ -40,7 +45,11 @@ impl Readable for Reading {
         if let Some(snapshot) = self.view.relations.get(&object) {
             let projection = projection.map(<[usize]>::to_vec);
             let schema = projected(&snapshot.schema(), projection.as_deref())?;
-            let batches = snapshot.scan().map(move |batch| {
+            let rows: Box<dyn Iterator<Item = _> + Send> = match self.overlays.get(&object) {
+                Some(overlay) => Box::new(overlay.scan(snapshot)),
+                None => Box::new(snapshot.scan()),
+            };
+            let batches = rows.map(move |batch: millpond_storage::Result<RecordBatch>| {
                 let batch = batch.map_err(|error| DataFusionError::from(Error::from(error)))?;
                 match &projection {
                     Some(columns) => Ok(batch.project(columns)?),

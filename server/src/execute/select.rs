@@ -3,15 +3,18 @@
 //! Queries run on threads of their own, so that a long computation never delays a protocol message, a cancel least of
 //! all. Batches come over a channel; dropping the receiving end stops the query.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use futures::StreamExt;
 use futures::stream;
 use millpond_catalog::ObjectId;
 use millpond_engine::oneoff;
 use millpond_engine::read::ReadView;
 use millpond_sql::plan::Select;
+use millpond_storage::Overlay;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -25,7 +28,10 @@ use crate::server::Server;
 const BATCHES_WAITING_MAX: usize = 2;
 
 impl Execution<'_> {
-    pub(super) fn select(&mut self, select: Select) -> Result<Outcome> {
+    pub(super) async fn select(&mut self, select: Select) -> Result<Outcome> {
+        if !self.session.writes.is_empty() && waits_for_views(&select.query)? {
+            self.commit_group().await?;
+        }
         let rows = self.run_query(select.query, &select.reads)?;
         Ok(Outcome::Rows {
             columns: select.columns,
@@ -37,7 +43,7 @@ impl Execution<'_> {
     /// Starts a query over the objects it reads, all at one cut.
     pub(super) fn run_query(&mut self, query: LogicalPlan, reads: &[ObjectId]) -> Result<RowStream> {
         let view = self.read(reads)?;
-        Ok(start(self.server, query, Reading::new(view)))
+        Ok(self.start(query, self.reading(view)?))
     }
 
     /// What a statement over these objects sees.
@@ -55,10 +61,35 @@ impl Execution<'_> {
         Ok(view)
     }
 
+    /// What was read, with what the transaction has changed.
+    pub(super) fn reading(&self, view: ReadView) -> Result<Reading> {
+        let mut overlays = HashMap::new();
+        for (table, changes) in self.session.writes.by_table() {
+            if let Some(snapshot) = view.relations.get(&table) {
+                overlays.insert(table, Arc::new(Overlay::new(snapshot.schema(), &changes)?));
+            }
+        }
+        Ok(Reading::new(view, overlays))
+    }
+
     /// Starts a query over what was read.
     pub(super) fn start(&self, query: LogicalPlan, reading: Reading) -> RowStream {
         start(self.server, query, reading)
     }
+}
+
+/// A query that calls `sys.process_all` looks at what views make of all changes before it.
+fn waits_for_views(query: &LogicalPlan) -> Result<bool> {
+    let mut waits = false;
+    query.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                waits |= matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "sys.process_all");
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(waits)
 }
 
 enum Item {

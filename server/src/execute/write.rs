@@ -1,44 +1,42 @@
 //! INSERT, UPDATE, DELETE and TRUNCATE: the statement's query is run, its rows are checked, and one durable write changes
 //! the table.
 //!
-//! A statement that reads the rows it changes holds the table's lock from before it reads until its change is durable,
-//! and reads the table as it stands then. So two of them never undo one another.
+//! A statement that reads the rows it changes takes the table before it reads, until its transaction ends, and reads the
+//! table as it stands then. So two of them never undo one another. What a transaction changes waits in the session for
+//! COMMIT, which makes all of it durable and visible in one step; its own statements see it before.
 
 mod checks;
+mod effect;
+mod keys;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Field, Int64Type, Schema};
-use futures::StreamExt;
-use millpond_catalog::{Object, ObjectId};
-use millpond_engine::read::ReadView;
-use millpond_sql::plan::{Returning, Write, WriteAction};
-use millpond_storage::ChangeBatch;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Execution;
-use super::reading::Reading;
-use crate::error::{Error, Result};
-use crate::outcome::{Outcome, RowsTag, Written};
-use crate::table_locks::TableLock;
-use checks::Checks;
+use arrow::array::{Array, AsArray, RecordBatch};
+use futures::StreamExt;
+use millpond_catalog::{Object, ObjectId};
+use millpond_engine::oneoff::Readable;
+use millpond_engine::read::ReadView;
+use millpond_sql::plan::{Conditions, Returning, Write, WriteAction};
+use millpond_storage::ChangeBatch;
 
-/// What a statement does to its table.
-#[derive(Default)]
-struct Effect {
-    changes: Vec<ChangeBatch>,
-    /// The rows that RETURNING sees.
-    written: Vec<RecordBatch>,
-    count: u64,
-}
+use super::Execution;
+use crate::error::{Error, Result, ValueError};
+use crate::outcome::{Outcome, RowsTag, Written};
+use crate::server::Server;
+use crate::session::Session;
+use checks::{Checks, row_text};
+use effect::Effect;
 
 impl Execution<'_> {
     pub(super) async fn write(&mut self, write: Write) -> Result<Outcome> {
-        let lock = match write.action {
-            WriteAction::Insert => None,
-            WriteAction::Update | WriteAction::Delete => Some(self.lock(write.table).await?),
+        let reads_what_it_changes = match write.action {
+            WriteAction::Insert => !write.keys.is_empty(),
+            WriteAction::Update | WriteAction::Delete => true,
         };
+        if reads_what_it_changes {
+            self.take(write.table).await?;
+        }
         let table = self.table(write.table)?;
         let kind = match write.action {
             WriteAction::Insert => Written::Insert,
@@ -46,44 +44,57 @@ impl Execution<'_> {
             WriteAction::Delete => Written::Delete,
         };
         let view = self.read(&write.reads)?;
-        let view = match lock {
-            Some(_) => self.at_latest(view, write.table)?,
-            None => view,
+        let view = match reads_what_it_changes {
+            true => self.at_latest(view, write.table)?,
+            false => view,
         };
-        let effect = self.effect(&write, &table, view.clone()).await?;
+        let mut effect = self.effect(&write, &table, view.clone()).await?;
+        if let Some(on_conflict) = &write.on_conflict {
+            effect = self
+                .resolve_conflicts(&write, on_conflict, &table, effect.new, &view)
+                .await?;
+        }
+        if let Some(conditions) = &write.conditions {
+            self.check_conditions(conditions, &table, &effect.new).await?;
+        }
+        self.check_keys(&write, &table, &effect.changes).await?;
         let answer = match &write.returning {
             Some(returning) => self.answer(returning, effect.written, view, kind).await?,
             None => Outcome::done(kind.tag(effect.count)),
         };
         self.apply(vec![(write.table, effect.changes)]).await?;
-        drop(lock);
         Ok(answer)
     }
 
     pub(super) async fn truncate(&mut self, tables: &[ObjectId]) -> Result<Outcome> {
-        // In ascending order, as everybody who takes several.
-        let mut locks = Vec::with_capacity(tables.len());
+        let mut view = ReadView::default();
         for table in tables {
-            locks.push(self.lock(*table).await?);
+            self.take(*table).await?;
+            self.table(*table)?;
+            view = self.at_latest(view, *table)?;
         }
+        let reading = self.reading(view)?;
         let mut writes = Vec::with_capacity(tables.len());
         for table in tables {
-            self.table(*table)?;
-            let snapshot = self.server.coordinator.engine().relation(*table)?.snapshot();
-            let rows = tokio::task::spawn_blocking(move || {
-                let rows = snapshot.scan().map(|rows| Ok(ChangeBatch::retractions(rows?)));
-                rows.collect::<Result<Vec<_>>>()
-            });
-            writes.push((*table, rows.await.map_err(|e| stopped(&e))??));
+            let mut rows = reading.scan(*table, None)?;
+            let mut changes = Vec::new();
+            self.work
+                .race(async {
+                    while let Some(batch) = rows.next().await {
+                        changes.push(ChangeBatch::retractions(batch?));
+                    }
+                    Ok(())
+                })
+                .await?;
+            writes.push((*table, changes));
         }
         self.apply(writes).await?;
-        drop(locks);
         Ok(Outcome::done("TRUNCATE TABLE"))
     }
 
-    async fn lock(&self, table: ObjectId) -> Result<TableLock> {
-        let lock = self.server.table_locks.lock(table);
-        self.work.race(async { Ok(lock.await) }).await
+    /// Waits until nobody else may change the table before the transaction ends.
+    async fn take(&mut self, table: ObjectId) -> Result<()> {
+        self.work.race(self.session.held.take(table)).await
     }
 
     fn table(&self, id: ObjectId) -> Result<Arc<Object>> {
@@ -102,10 +113,12 @@ impl Execution<'_> {
 
     /// Runs the statement's query and makes changes of its rows.
     async fn effect(&self, write: &Write, table: &Object, view: ReadView) -> Result<Effect> {
-        let mut rows = self.start(write.query.clone(), Reading::new(view));
+        let mut rows = self.start(write.query.clone(), self.reading(view)?);
+        let style = self.session.style();
         let checks = Checks {
             table,
             rows: &write.checks,
+            style: &style,
         };
         let mut effect = Effect::default();
         let mut met = HashSet::new();
@@ -120,6 +133,46 @@ impl Execution<'_> {
         Ok(effect)
     }
 
+    /// Refuses rows that make a CHECK false.
+    async fn check_conditions(
+        &self,
+        conditions: &Conditions,
+        table: &Object,
+        new: &[RecordBatch],
+    ) -> Result<()> {
+        for rows in new {
+            let reading = self
+                .reading(ReadView::default())?
+                .with_written(vec![rows.clone()]);
+            let mut results = self.start(conditions.query.clone(), reading);
+            let mut first = 0;
+            self.work
+                .race(async {
+                    while let Some(batch) = results.next().await {
+                        let batch = batch?;
+                        for (column, constraint) in batch.columns().iter().zip(&conditions.names) {
+                            let values = column.as_boolean();
+                            let failed =
+                                (0..values.len()).find(|row| values.is_valid(*row) && !values.value(*row));
+                            if let Some(row) = failed {
+                                return Err(ValueError::Check {
+                                    relation: table.name.name.clone(),
+                                    schema: table.name.schema.clone(),
+                                    constraint: constraint.clone(),
+                                    row: row_text(rows, first + row, &self.session.style())?,
+                                }
+                                .into());
+                            }
+                        }
+                        first += batch.num_rows();
+                    }
+                    Ok(())
+                })
+                .await?;
+        }
+        Ok(())
+    }
+
     /// Runs RETURNING over the written rows.
     async fn answer(
         &self,
@@ -132,7 +185,7 @@ impl Execution<'_> {
             Vec::new()
         } else {
             written.retain(|batch| batch.num_rows() > 0);
-            let reading = Reading::new(view).with_written(written);
+            let reading = self.reading(view)?.with_written(written);
             let mut rows = self.start(returning.query.clone(), reading);
             let mut batches = Vec::new();
             self.work
@@ -152,90 +205,48 @@ impl Execution<'_> {
         })
     }
 
-    /// Makes changes durable and visible.
+    /// Adds changes to the transaction. Outside of one they are committed.
     async fn apply(&mut self, writes: Vec<(ObjectId, Vec<ChangeBatch>)>) -> Result<()> {
-        if writes.iter().all(|(_, changes)| changes.is_empty()) {
+        for (table, changes) in writes {
+            self.session.writes.push(table, changes);
+        }
+        if self.session.defers_commit() {
             return Ok(());
         }
-        let engine = self.server.coordinator.engine().clone();
-        // Not raced: from here on the change is in or an error says why not.
-        let written = tokio::task::spawn_blocking(move || engine.write(writes)).await;
-        written.map_err(|e| stopped(&e))??;
-        self.session.took_effect();
-        Ok(())
+        commit(self.server, self.session).await
     }
+
+    /// Commits what statements of this group have changed, for one that looks at what comes of it.
+    pub(super) async fn commit_group(&mut self) -> Result<()> {
+        if self.session.transaction.in_block() {
+            return Ok(());
+        }
+        commit(self.server, self.session).await
+    }
+}
+
+/// Makes what the transaction has changed durable and visible, in one step, and lets others change its tables.
+pub(crate) async fn commit(server: &Arc<Server>, session: &mut Session) -> Result<()> {
+    let mut writes = session.writes.by_table();
+    session.writes.clear();
+    let catalog = server.coordinator.catalog();
+    // The rows of a table that was dropped are gone either way.
+    writes.retain(|table, _| catalog.get(*table).is_some());
+    let committed = if writes.is_empty() {
+        Ok(())
+    } else {
+        let engine = server.coordinator.engine().clone();
+        // Not raced: from here on the changes are in or an error says why not.
+        let written = tokio::task::spawn_blocking(move || engine.write(writes.into_iter().collect()));
+        let written = written.await;
+        written
+            .map_err(|e| Error::Bug(format!("the commit stopped without an answer: {e}")))?
+            .map_err(Error::from)
+    };
+    session.held.release();
+    committed
 }
 
 fn stopped(error: &tokio::task::JoinError) -> Error {
-    Error::Bug(format!("the change stopped without an answer: {error}"))
-}
-
-impl Effect {
-    /// Takes in rows of the statement's query; `met` are the numbers of the rows that came before.
-    fn add(
-        &mut self,
-        write: &Write,
-        checks: &Checks<'_>,
-        met: &mut HashSet<i64>,
-        batch: &RecordBatch,
-    ) -> Result<()> {
-        let width = checks.table.columns.len();
-        let schema = checks.table.schema();
-        let (new, others) = match write.action {
-            WriteAction::Insert => {
-                let new = checks.apply(batch)?;
-                self.changes.push(ChangeBatch::insertions(new.clone()));
-                (new, None)
-            }
-            WriteAction::Update | WriteAction::Delete => {
-                let batch = first_of_each(batch, met)?;
-                let columns = |first: usize| (first..first + width).collect::<Vec<_>>();
-                let old = RecordBatch::try_new(schema, batch.columns()[1..=width].to_vec())?;
-                self.changes.push(ChangeBatch::retractions(old.clone()));
-                if write.action == WriteAction::Delete {
-                    (old, Some((batch, 1 + width)))
-                } else {
-                    let new = checks.apply(&batch.project(&columns(1 + width))?)?;
-                    self.changes.push(ChangeBatch::insertions(new.clone()));
-                    (new, Some((batch, 1 + 2 * width)))
-                }
-            }
-        };
-        self.count += new.num_rows() as u64;
-        if write.returning.is_some() {
-            self.written.push(match others {
-                Some((batch, first)) => beside(&new, &batch, first)?,
-                None => new,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The rows whose number, in the first column, did not come before.
-fn first_of_each(batch: &RecordBatch, met: &mut HashSet<i64>) -> Result<RecordBatch> {
-    let numbers = batch.column(0).as_primitive_opt::<Int64Type>();
-    let numbers = numbers.ok_or_else(|| Error::Bug("the rows of a table have no numbers".into()))?;
-    let keep: BooleanArray = numbers
-        .values()
-        .iter()
-        .map(|number| Some(met.insert(*number)))
-        .collect();
-    if keep.true_count() == keep.len() {
-        return Ok(batch.clone());
-    }
-    Ok(filter_record_batch(batch, &keep)?)
-}
-
-/// Rows of the table with the columns of `batch` from `first` on beside them.
-fn beside(rows: &RecordBatch, batch: &RecordBatch, first: usize) -> Result<RecordBatch> {
-    let schema = rows.schema();
-    let batch_schema = batch.schema();
-    let others = batch_schema.fields().iter().skip(first).cloned();
-    let fields: Vec<Arc<Field>> = schema.fields().iter().cloned().chain(others).collect();
-    let columns = rows.columns().iter().chain(&batch.columns()[first..]).cloned();
-    Ok(RecordBatch::try_new(
-        Arc::new(Schema::new(fields)),
-        columns.collect(),
-    )?)
+    Error::Bug(format!("the work stopped without an answer: {error}"))
 }

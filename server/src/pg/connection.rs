@@ -18,7 +18,7 @@ use super::message::{Bind, FrameError, Frontend, read_frame};
 use super::outbox::Outbox;
 use super::startup::Started;
 use crate::error::{CancelReason, Error, Result, SessionError};
-use crate::execute::Execution;
+use crate::execute::{Execution, commit};
 use crate::outcome::{Notice, Severity};
 use crate::server::Server;
 use crate::session::settings::reported;
@@ -80,9 +80,10 @@ pub async fn serve(stream: TcpStream, started: Started, server: Arc<Server>) {
     let reading = tokio::spawn(read_messages(reader, unread, sender, info.clone()));
     let told = told_settings(&info);
     let told_version = info.settings.read().version();
+    let locks = server.table_locks.clone();
     let mut connection = Connection {
         server,
-        session: Session::new(info),
+        session: Session::new(info, locks),
         outbox: Outbox::new(writer),
         inbox,
         skipping: false,
@@ -202,9 +203,7 @@ impl Connection {
             Frontend::Flush => self.flush().await?,
             Frontend::Sync => {
                 self.skipping = false;
-                if !self.session.transaction.in_block() {
-                    self.session.end_portals();
-                }
+                self.end_group().await?;
                 self.ready().await?;
             }
             Frontend::Terminate => return Ok(Next::Close),
@@ -221,6 +220,20 @@ impl Connection {
             }
         }
         Ok(Next::Continue)
+    }
+
+    /// Ends statements that belong together: outside a block, what they changed is committed.
+    pub(super) async fn end_group(&mut self) -> Result<()> {
+        self.session.grouped = false;
+        if self.session.transaction.in_block() {
+            return Ok(());
+        }
+        if let Err(error) = commit(&self.server, &mut self.session).await {
+            self.session.fail();
+            self.report(&error).await?;
+        }
+        self.session.end_portals();
+        Ok(())
     }
 
     async fn extended(&mut self, message: Frontend) -> Result<()> {

@@ -39,6 +39,7 @@ pub struct Report {
     pub schema: Option<String>,
     pub table: Option<String>,
     pub column: Option<String>,
+    pub constraint: Option<String>,
 }
 
 /// The way an error ends.
@@ -102,6 +103,7 @@ impl Report {
         add(b's', self.schema.clone());
         add(b't', self.table.clone());
         add(b'c', self.column.clone());
+        add(b'n', self.constraint.clone());
         // Where in the server's code: clients print it with \errverbose and expect it to be there.
         add(b'F', Some("millpond".into()));
         add(b'L', Some("1".into()));
@@ -260,12 +262,14 @@ fn of_session(error: &SessionError) -> &'static str {
         SessionError::NoUser => "28000",
         SessionError::TooManyClients => "53300",
         SessionError::IdleInTransaction => "25P03",
+        SessionError::Deadlock => "40P01",
     }
 }
 
 fn session_hint(error: &SessionError) -> Option<String> {
     match error {
         SessionError::Unsupported { hint, .. } => hint.clone(),
+        SessionError::Deadlock => Some("Run the transaction again.".to_owned()),
         _ => None,
     }
 }
@@ -278,6 +282,9 @@ fn of_value(error: &ValueError) -> Report {
         ValueError::NotUtf8 => "22021",
         ValueError::NotNull { .. } => "23502",
         ValueError::TooLong(_) => "22001",
+        ValueError::Unique { .. } => "23505",
+        ValueError::Check { .. } => "23514",
+        ValueError::ConflictTwice => "21000",
     };
     let report = Report::new(sqlstate, error.to_string());
     match error {
@@ -285,10 +292,43 @@ fn of_value(error: &ValueError) -> Report {
             relation,
             schema,
             column,
+            row,
         } => Report {
+            detail: Some(format!("Failing row contains ({row}).")),
             schema: Some(schema.clone()),
             table: Some(relation.clone()),
             column: Some(column.clone()),
+            ..report
+        },
+        ValueError::Unique {
+            relation,
+            schema,
+            constraint,
+            key,
+        } => Report {
+            detail: Some(format!("Key {key} already exists.")),
+            schema: Some(schema.clone()),
+            table: Some(relation.clone()),
+            constraint: Some(constraint.clone()),
+            ..report
+        },
+        ValueError::Check {
+            relation,
+            schema,
+            constraint,
+            row,
+        } => Report {
+            detail: Some(format!("Failing row contains ({row}).")),
+            schema: Some(schema.clone()),
+            table: Some(relation.clone()),
+            constraint: Some(constraint.clone()),
+            ..report
+        },
+        ValueError::ConflictTwice => Report {
+            hint: Some(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values."
+                    .to_owned(),
+            ),
             ..report
         },
         _ => report,

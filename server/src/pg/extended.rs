@@ -163,6 +163,7 @@ impl Connection {
     pub(super) async fn execute(&mut self, name: &str, rows_max: u32) -> Result<()> {
         let portal = self.session.portals.remove(name);
         let mut portal = portal.ok_or_else(|| Error::from(SessionError::NoPortal(name.to_owned())))?;
+        self.session.grouped = true;
         let work = self.begin_work(match &portal.state {
             PortalState::Ready(Some(bound)) => bound.0.text(),
             PortalState::Ready(None) | PortalState::Open { .. } | PortalState::Finished => "",

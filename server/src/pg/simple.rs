@@ -1,7 +1,7 @@
 //! The simple protocol: a text of any number of statements.
 //!
 //! The whole text is parsed before anything of it runs. Statements run one after the other and each is answered as it
-//! ends; the first error ends the text, what ran before it stays.
+//! ends; the first error ends the text. Outside a block the statements of a text are one transaction.
 
 use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::response::EmptyQueryResponse;
@@ -20,9 +20,7 @@ impl Connection {
             self.session.fail();
             self.report(&error).await?;
         }
-        if !self.session.transaction.in_block() {
-            self.session.end_portals();
-        }
+        self.end_group().await?;
         self.ready().await
     }
 
@@ -33,6 +31,7 @@ impl Connection {
                 .outbox
                 .put(Message::EmptyQueryResponse(EmptyQueryResponse::new()));
         }
+        self.session.grouped = statements.len() > 1;
         for statement in statements {
             let work = self.begin_work(statement.text());
             let executed = self.execution(&work).execute(&statement).await;

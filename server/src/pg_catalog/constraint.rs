@@ -11,14 +11,18 @@ use super::{SystemContext, oid};
 /// Positions of the columns of the primary key; empty without one.
 pub fn primary_key(object: &Object) -> &[usize] {
     match &object.kind {
-        ObjectKind::Table(table) => &table.primary_key,
+        ObjectKind::Table(table) => table.primary_key(),
         ObjectKind::Source(_) | ObjectKind::View(_) => &[],
     }
 }
 
 /// The name of the constraint and of its index.
 pub fn primary_key_name(object: &Object) -> String {
-    format!("{}_pkey", object.name.name)
+    let named = match &object.kind {
+        ObjectKind::Table(table) => table.keys.iter().find(|key| key.primary),
+        ObjectKind::Source(_) | ObjectKind::View(_) => None,
+    };
+    named.map_or_else(|| format!("{}_pkey", object.name.name), |key| key.name.clone())
 }
 
 /// The column list of the primary key, as in `PRIMARY KEY (a, b)`.

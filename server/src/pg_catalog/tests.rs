@@ -43,7 +43,13 @@ pub fn catalog() -> Catalog {
     let table = Table {
         append_only: false,
         stream: false,
-        primary_key: vec![0],
+        keys: vec![millpond_catalog::Key {
+            name: "t_pkey".to_owned(),
+            columns: vec![0],
+            primary: true,
+            enforced: true,
+        }],
+        checks: Vec::new(),
         watermark: None,
         options: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! Transaction status of a session as a value: events in, the next status and what to do out.
 //!
-//! Statements take effect at once and are never undone; what a transaction block changes is the status that clients
-//! see, the end of cursors, and settings, which go back at ROLLBACK.
+//! A transaction block changes the status that clients see, the end of cursors, settings, which go back at ROLLBACK, and
+//! when changes of tables are committed. Changes of the catalog take effect at once and are never undone.
 
 use crate::error::{Result, SessionError};
 use crate::outcome::{Notice, NoticeKind};
@@ -51,6 +51,14 @@ pub enum Effect {
 impl Transaction {
     pub fn in_block(&self) -> bool {
         *self != Transaction::Idle
+    }
+
+    /// How many savepoints there are.
+    pub fn savepoints(&self) -> usize {
+        match self {
+            Transaction::Idle => 0,
+            Transaction::Block { savepoints } | Transaction::Failed { savepoints } => savepoints.len(),
+        }
     }
 
     pub fn is_failed(&self) -> bool {

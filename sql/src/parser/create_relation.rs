@@ -2,12 +2,12 @@
 //!
 //! A table with a `connector` option is a source, so that Flink's, Arroyo's and RisingWave's texts run unchanged.
 
-use sqlparser::ast::{ColumnOption, Ident, ObjectName};
+use sqlparser::ast::{ColumnOption, Expr, Ident, ObjectName};
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::statement::{
-    ColumnDefinition, CreateSource, CreateTable, PrimaryKey, RelationElements, Statement,
+    Check, ColumnDefinition, CreateSource, CreateTable, PrimaryKey, RelationElements, Statement, Unique,
     WatermarkDefinition, WithOption,
 };
 
@@ -106,13 +106,26 @@ impl Tokens<'_> {
         if self.peek_words(&["WATERMARK", "FOR"]) {
             return self.watermark(elements);
         }
-        if self.word("CONSTRAINT") {
-            self.identifier()?;
-        }
+        let name = self.constraint_name()?;
         if self.peek_words(&["PRIMARY", "KEY"]) {
-            return self.primary_key(elements);
+            return self.primary_key(name, elements);
         }
-        for refused in ["UNIQUE", "CHECK", "FOREIGN", "EXCLUDE", "LIKE"] {
+        if self.word("UNIQUE") {
+            let _ = self.words(&["NULLS", "DISTINCT"]);
+            let columns = self.list(Self::identifier)?;
+            elements.unique.push(Unique { name, columns });
+            return Ok(());
+        }
+        if self.word("CHECK") {
+            let expr = self.parenthesised()?;
+            elements.checks.push(Check {
+                name,
+                column: None,
+                expr,
+            });
+            return Ok(());
+        }
+        for refused in ["FOREIGN", "EXCLUDE", "LIKE"] {
             if self.peek_word().as_deref() == Some(refused) {
                 return Err(self.here(Error::unsupported(format!(
                     "{refused} in a column list is not supported yet"
@@ -141,21 +154,44 @@ impl Tokens<'_> {
         Ok(())
     }
 
-    fn primary_key(&mut self, elements: &mut RelationElements) -> Result<()> {
+    /// `CONSTRAINT name` where it comes next.
+    fn constraint_name(&mut self) -> Result<Option<Ident>> {
+        if self.word("CONSTRAINT") {
+            Ok(Some(self.identifier()?))
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn parenthesised(&mut self) -> Result<Expr> {
+        self.expect_token(&Token::LParen)?;
+        let expr = self.expr()?;
+        self.expect_token(&Token::RParen)?;
+        Ok(expr)
+    }
+
+    fn primary_key(&mut self, name: Option<Ident>, elements: &mut RelationElements) -> Result<()> {
         let position = self.next_offset();
         self.expect_words(&["PRIMARY", "KEY"])?;
         let columns = self.list(Self::identifier)?;
-        let _ = self.words(&["NOT", "ENFORCED"]);
-        self.set_primary_key(elements, columns, position)
+        self.set_primary_key(elements, name, columns, position)
     }
 
+    /// Sets the key that was read, behind which `NOT ENFORCED` may stand.
     fn set_primary_key(
-        &self,
+        &mut self,
         elements: &mut RelationElements,
+        name: Option<Ident>,
         columns: Vec<Ident>,
         position: usize,
     ) -> Result<()> {
-        if elements.primary_key.replace(PrimaryKey { columns }).is_some() {
+        let enforced = !self.words(&["NOT", "ENFORCED"]);
+        let key = PrimaryKey {
+            name,
+            columns,
+            enforced,
+        };
+        if elements.primary_key.replace(key).is_some() {
             let error = Error::new(
                 ErrorKind::InvalidTableDefinition,
                 "multiple primary keys are not allowed",
@@ -188,9 +224,7 @@ impl Tokens<'_> {
                     return Err(self.here(Error::unsupported(format!("{what} are not supported yet"))));
                 }
             }
-            if self.word("CONSTRAINT") {
-                self.identifier()?;
-            }
+            let constraint = self.constraint_name()?;
             let Some(option) = self.library(|p| p.parse_optional_column_option())? else {
                 break;
             };
@@ -199,9 +233,18 @@ impl Tokens<'_> {
                 ColumnOption::Null => {}
                 ColumnOption::Default(expr) => column.default = Some(expr),
                 ColumnOption::PrimaryKey(_) => {
-                    let _ = self.words(&["NOT", "ENFORCED"]);
-                    self.set_primary_key(elements, vec![column.name.clone()], position)?;
+                    let columns = vec![column.name.clone()];
+                    self.set_primary_key(elements, constraint, columns, position)?;
                 }
+                ColumnOption::Unique(_) => elements.unique.push(Unique {
+                    name: constraint,
+                    columns: vec![column.name.clone()],
+                }),
+                ColumnOption::Check(check) => elements.checks.push(Check {
+                    name: constraint,
+                    column: Some(column.name.clone()),
+                    expr: *check.expr,
+                }),
                 ColumnOption::Generated { .. } => return Err(self.at(computed(), position)),
                 other => {
                     let words: Vec<_> = other.to_string().split(' ').take(1).map(str::to_owned).collect();

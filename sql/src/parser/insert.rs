@@ -3,7 +3,9 @@
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{Insert, InsertSource, Statement, WriteTarget};
+use crate::statement::{
+    ConflictAction, ConflictTarget, Insert, InsertSource, OnConflict, Statement, WriteTarget,
+};
 
 use super::Tokens;
 
@@ -30,20 +32,45 @@ impl Tokens<'_> {
         } else {
             InsertSource::Query(self.query()?)
         };
-        if self.peek_words(&["ON", "CONFLICT"]) {
-            return Err(self.here(
-                Error::unsupported("INSERT .. ON CONFLICT is not supported yet")
-                    .with_hint("A streaming view can keep one row per key."),
-            ));
-        }
+        let on_conflict = self.on_conflict()?;
         let returning = self.returning()?;
         Ok(Statement::Insert(Insert {
             with: None,
             target: WriteTarget { table, alias },
             columns,
             source,
+            on_conflict,
             returning,
         }))
+    }
+
+    fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
+        if !self.words(&["ON", "CONFLICT"]) {
+            return Ok(None);
+        }
+        let target = if self.words(&["ON", "CONSTRAINT"]) {
+            ConflictTarget::Constraint(self.identifier()?)
+        } else if self.peek_token(&Token::LParen) {
+            ConflictTarget::Columns(self.list(Self::identifier)?)
+        } else {
+            ConflictTarget::AnyKey
+        };
+        if self.peek_words(&["WHERE"]) {
+            return Err(self.here(Error::unsupported(
+                "partial keys in ON CONFLICT are not supported",
+            )));
+        }
+        self.expect_word("DO")?;
+        let action = if self.word("NOTHING") {
+            ConflictAction::Nothing
+        } else {
+            self.expect_words(&["UPDATE", "SET"])?;
+            ConflictAction::Update {
+                assignments: self.comma_separated(Self::assignment)?,
+                selection: self.selection()?.map(Box::new),
+            }
+        };
+        Ok(Some(OnConflict { target, action }))
     }
 
     /// A parenthesis that does not begin a query.

@@ -106,7 +106,7 @@ impl Tokens<'_> {
         Ok(WriteTarget { table, alias })
     }
 
-    fn assignment(&mut self) -> Result<Assignment> {
+    pub fn assignment(&mut self) -> Result<Assignment> {
         let columns = if self.peek_token(&Token::LParen) {
             self.list(Self::identifier)?
         } else {
@@ -157,7 +157,7 @@ impl Tokens<'_> {
         Ok(tables)
     }
 
-    fn selection(&mut self) -> Result<Option<sqlparser::ast::Expr>> {
+    pub fn selection(&mut self) -> Result<Option<sqlparser::ast::Expr>> {
         if !self.word("WHERE") {
             return Ok(None);
         }

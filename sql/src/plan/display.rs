@@ -132,8 +132,13 @@ impl Display for ObjectDraft {
                 if table.append_only {
                     f.write_str("\n  append only")?;
                 }
-                if !table.primary_key.is_empty() {
-                    write!(f, "\n  primary key {:?}", table.primary_key)?;
+                for key in &table.keys {
+                    let kind = if key.primary { "primary key" } else { "unique" };
+                    let enforced = if key.enforced { "" } else { " not enforced" };
+                    write!(f, "\n  {kind} {:?}{enforced}", key.columns)?;
+                }
+                for check in &table.checks {
+                    write!(f, "\n  check {}: {}", check.name, check.expression)?;
                 }
                 table.watermark.as_ref()
             }
@@ -194,7 +199,27 @@ impl Display for Write {
                 write!(f, " max length {:?}", self.checks.max_length)?;
             }
         }
+        for key in &self.keys {
+            write!(f, " key {:?}", key.columns)?;
+        }
         Tree(&self.query).fmt(f)?;
+        if let Some(conditions) = &self.conditions {
+            write!(f, "\nConditions {}", conditions.names.join(", "))?;
+            Tree(&conditions.query).fmt(f)?;
+        }
+        if let Some(on_conflict) = &self.on_conflict {
+            write!(f, "\nOn conflict")?;
+            if let Some(key) = on_conflict.key {
+                write!(f, " of {}", self.keys[key].name)?;
+            }
+            match &on_conflict.update {
+                None => f.write_str(" nothing")?,
+                Some(update) => {
+                    write!(f, " update reads {}", Ids(&update.reads))?;
+                    Tree(&update.query).fmt(f)?;
+                }
+            }
+        }
         if let Some(returning) = &self.returning {
             write!(f, "\nReturning")?;
             columns(&returning.columns, f)?;

@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use millpond_catalog::{Column, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark};
+use millpond_catalog::{
+    Check, Column, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
+};
 
 use super::{options, window};
 
@@ -12,7 +14,8 @@ pub struct Relation<'a> {
     pub kind: &'static str,
     pub name: &'a ObjectName,
     pub columns: &'a [Column],
-    pub primary_key: &'a [usize],
+    pub keys: &'a [Key],
+    pub checks: &'a [Check],
     pub watermark: Option<&'a Watermark>,
     pub append_only: bool,
     pub options: Vec<(String, String)>,
@@ -21,9 +24,20 @@ pub struct Relation<'a> {
 pub fn relation(relation: &Relation<'_>) -> String {
     let mut elements: Vec<String> = relation.columns.iter().map(column).collect();
     let name_of = |position: usize| ObjectName::quote(&relation.columns[position].name);
-    if !relation.primary_key.is_empty() {
-        let names: Vec<_> = relation.primary_key.iter().map(|p| name_of(*p)).collect();
-        elements.push(format!("PRIMARY KEY ({})", names.join(", ")));
+    for key in relation.keys {
+        let names: Vec<_> = key.columns.iter().map(|p| name_of(*p)).collect();
+        let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+        let enforced = if key.enforced { "" } else { " NOT ENFORCED" };
+        let usual = key.name == super::keys::usual_name(relation.name, relation.columns, key);
+        let constraint = constraint(&key.name, usual);
+        elements.push(format!("{constraint}{kind} ({}){enforced}", names.join(", ")));
+    }
+    for check in relation.checks {
+        elements.push(format!(
+            "{}CHECK ({})",
+            constraint(&check.name, false),
+            check.expression
+        ));
     }
     let mut options = relation.options.clone();
     if let Some(watermark) = relation.watermark {
@@ -44,6 +58,15 @@ pub fn relation(relation: &Relation<'_>) -> String {
     }
     sql.push_str(&with(&options));
     sql
+}
+
+/// The name of a constraint, where it is not the usual one.
+fn constraint(name: &str, usual: bool) -> String {
+    if usual {
+        String::new()
+    } else {
+        format!("CONSTRAINT {} ", ObjectName::quote(name))
+    }
 }
 
 fn column(column: &Column) -> String {

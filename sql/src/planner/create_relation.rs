@@ -7,12 +7,12 @@ use sqlparser::ast;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{CreateRelation, Notice, ObjectDraft, Plan, PlanKind};
-use crate::statement::{CreateSource, CreateTable, PrimaryKey, RelationElements, WatermarkDefinition};
+use crate::statement::{CreateSource, CreateTable, RelationElements, WatermarkDefinition};
 use crate::suggest;
 use crate::text::SourceText;
 
 use super::options::{max_future, refuse_unknown_table_options, relation_options};
-use super::{PlanContext, canonical, literal, names, query, types, window};
+use super::{PlanContext, canonical, keys, literal, names, query, types, window};
 
 /// Columns that a relation may have.
 const COLUMNS_MAX: usize = 1600;
@@ -51,7 +51,8 @@ pub fn plan_table(create: &CreateTable, text: &SourceText, context: &PlanContext
         )
         .or_position(position_of(&create.name, text)));
     }
-    let primary_key = primary_key(create.elements.primary_key.as_ref(), &mut columns, text)?;
+    let keys = keys::keys(&create.elements, &name, &mut columns, text)?;
+    let checks = keys::checks(&create.elements, &name, &keys)?;
     let watermark = watermark(
         create.elements.watermark.as_ref(),
         &columns,
@@ -64,7 +65,8 @@ pub fn plan_table(create: &CreateTable, text: &SourceText, context: &PlanContext
         kind: if create.stream { "STREAM" } else { "TABLE" },
         name: &name,
         columns: &columns,
-        primary_key: &primary_key,
+        keys: &keys,
+        checks: &checks,
         watermark: watermark.as_ref(),
         append_only: append_only && !create.stream,
         options: Vec::new(),
@@ -72,10 +74,12 @@ pub fn plan_table(create: &CreateTable, text: &SourceText, context: &PlanContext
     let table = Table {
         append_only,
         stream: create.stream,
-        primary_key,
+        keys,
+        checks,
         watermark,
         options: options.others,
     };
+    super::write::check_conditions(&name, &columns, &table, context)?;
     let object = ObjectDraft {
         name,
         columns,
@@ -135,7 +139,8 @@ pub fn plan_source(create: &CreateSource, text: &SourceText, context: &PlanConte
                 .or_position(position_of(&create.name, text))
             })?;
     }
-    primary_key(create.elements.primary_key.as_ref(), &mut columns, text)?;
+    // What a source promises is not enforced, and so not kept.
+    keys::keys(&create.elements, &name, &mut columns, text)?;
     let watermark = watermark(
         create.elements.watermark.as_ref(),
         &columns,
@@ -147,7 +152,8 @@ pub fn plan_source(create: &CreateSource, text: &SourceText, context: &PlanConte
         kind: "SOURCE",
         name: &name,
         columns: &columns,
-        primary_key: &[],
+        keys: &[],
+        checks: &[],
         watermark: watermark.as_ref(),
         append_only: false,
         options: canonical::pairs(&connector, &options.others),
@@ -299,7 +305,7 @@ fn check_default(
     Ok(expr.to_string())
 }
 
-fn find_column(ident: &ast::Ident, columns: &[Column], text: &SourceText) -> Result<usize> {
+pub fn find_column(ident: &ast::Ident, columns: &[Column], text: &SourceText) -> Result<usize> {
     let name = names::fold(ident);
     columns.iter().position(|c| c.name == name).ok_or_else(|| {
         Error::new(
@@ -312,25 +318,6 @@ fn find_column(ident: &ast::Ident, columns: &[Column], text: &SourceText) -> Res
         ))
         .or_position(text.position_of_span(ident.span))
     })
-}
-
-/// Positions of the key's columns, which become NOT NULL.
-fn primary_key(key: Option<&PrimaryKey>, columns: &mut [Column], text: &SourceText) -> Result<Vec<usize>> {
-    let mut positions = Vec::new();
-    for ident in key.iter().flat_map(|key| &key.columns) {
-        let position = find_column(ident, columns, text)?;
-        if positions.contains(&position) {
-            let message = format!(
-                "column \"{}\" appears twice in the primary key",
-                columns[position].name
-            );
-            let error = Error::new(ErrorKind::DuplicateColumn, message);
-            return Err(error.or_position(text.position_of_span(ident.span)));
-        }
-        columns[position].nullable = false;
-        positions.push(position);
-    }
-    Ok(positions)
 }
 
 fn watermark(

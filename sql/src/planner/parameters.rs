@@ -234,6 +234,9 @@ fn bind_kind(kind: &mut PlanKind, values: &[ScalarValue]) -> Result<()> {
         PlanKind::Select(select) => bind_query(&mut select.query, values),
         PlanKind::Write(write) => {
             bind_query(&mut write.query, values)?;
+            if let Some(update) = write.on_conflict.as_mut().and_then(|c| c.update.as_mut()) {
+                bind_query(&mut update.query, values)?;
+            }
             match &mut write.returning {
                 Some(returning) => bind_query(&mut returning.query, values),
                 None => Ok(()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::TableSource;
-use millpond_catalog::{Object, ObjectKind, SqlType};
+use millpond_catalog::{Key, Object, ObjectKind, SqlType};
 use sqlparser::ast::{self, Expr, Ident, SelectItem, SetExpr, TableFactor, TableWithJoins};
 use sqlparser::parser::Parser;
 
@@ -19,12 +19,15 @@ use crate::text::SourceText;
 use super::create_relation::position_of;
 use super::{PlanContext, names};
 
+mod condition;
+mod conflict;
 mod delete;
 mod insert;
 mod returning;
 mod truncate;
 mod update;
 
+pub use condition::check as check_conditions;
 pub use delete::plan as plan_delete;
 pub use insert::plan as plan_insert;
 pub use truncate::plan as plan_truncate;
@@ -94,12 +97,17 @@ impl<'a> Table<'a> {
     }
 
     /// The row number and the columns as they stand, under hidden names.
+    fn numbered_row(&self) -> Vec<SelectItem> {
+        let number = hidden(self.column(ROW_NUMBER), ROW_NUMBER);
+        std::iter::once(number).chain(self.standing_row()).collect()
+    }
+
+    /// The columns as they stand, under hidden names.
     fn standing_row(&self) -> Vec<SelectItem> {
         let columns = self.object.columns.iter().enumerate();
-        let mut items = vec![hidden(self.column(ROW_NUMBER), ROW_NUMBER)];
-        items
-            .extend(columns.map(|(i, column)| hidden(self.column(&column.name), &format!("{HIDDEN}old{i}"))));
-        items
+        columns
+            .map(|(i, column)| hidden(self.column(&column.name), &format!("{HIDDEN}old{i}")))
+            .collect()
     }
 
     /// The rows as they stand, each with its number.
@@ -109,6 +117,14 @@ impl<'a> Table<'a> {
 
     fn written(&self, schema: SchemaRef, context: &PlanContext<'_>) -> TargetRows {
         TargetRows(context.relations.written_source(self.object, schema))
+    }
+
+    /// The keys that are enforced.
+    fn keys(&self) -> Vec<Key> {
+        match &self.object.kind {
+            ObjectKind::Table(table) => table.keys.iter().filter(|key| key.enforced).cloned().collect(),
+            ObjectKind::Source(_) | ObjectKind::View(_) => Vec::new(),
+        }
     }
 
     fn checks(&self) -> RowChecks {

@@ -122,11 +122,22 @@ impl Display for CreateSource {
 impl Display for RelationElements {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let mut elements: Vec<String> = self.columns.iter().map(ToString::to_string).collect();
-        elements.extend(
-            self.primary_key
-                .iter()
-                .map(|key| format!("PRIMARY KEY ({})", List(&key.columns))),
-        );
+        let named = |name: &Option<ast::Ident>| match name {
+            Some(name) => format!("CONSTRAINT {name} "),
+            None => String::new(),
+        };
+        elements.extend(self.primary_key.iter().map(|key| {
+            let enforced = when(!key.enforced, " NOT ENFORCED");
+            format!(
+                "{}PRIMARY KEY ({}){enforced}",
+                named(&key.name),
+                List(&key.columns)
+            )
+        }));
+        let unique = self.unique.iter();
+        elements.extend(unique.map(|key| format!("{}UNIQUE ({})", named(&key.name), List(&key.columns))));
+        let checks = self.checks.iter();
+        elements.extend(checks.map(|check| format!("{}CHECK ({})", named(&check.name), check.expr)));
         elements.extend(self.watermark.iter().map(ToString::to_string));
         if elements.is_empty() {
             Ok(())

@@ -21,6 +21,7 @@ pub struct Insert {
     /// Empty: all columns in order.
     pub columns: Vec<ast::Ident>,
     pub source: InsertSource,
+    pub on_conflict: Option<OnConflict>,
     pub returning: Vec<ast::SelectItem>,
 }
 
@@ -29,6 +30,29 @@ pub enum InsertSource {
     DefaultValues,
     /// `VALUES` or `SELECT`; `DEFAULT` may stand in a `VALUES` row.
     Query(Box<ast::Query>),
+}
+
+/// `ON CONFLICT [..] DO NOTHING | DO UPDATE SET ..`: what becomes of a row whose key is there already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnConflict {
+    pub target: ConflictTarget,
+    pub action: ConflictAction,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConflictTarget {
+    AnyKey,
+    Columns(Vec<ast::Ident>),
+    Constraint(ast::Ident),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConflictAction {
+    Nothing,
+    Update {
+        assignments: Vec<Assignment>,
+        selection: Option<Box<ast::Expr>>,
+    },
 }
 
 /// `UPDATE t [AS a] SET .. [FROM ..] [WHERE ..] [RETURNING ..]`.
@@ -120,7 +144,33 @@ impl Display for Insert {
             InsertSource::DefaultValues => f.write_str(" DEFAULT VALUES")?,
             InsertSource::Query(query) => write!(f, " {query}")?,
         }
+        if let Some(on_conflict) = &self.on_conflict {
+            write!(f, " {on_conflict}")?;
+        }
         Clause("RETURNING", &self.returning).fmt(f)
+    }
+}
+
+impl Display for OnConflict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("ON CONFLICT")?;
+        match &self.target {
+            ConflictTarget::AnyKey => {}
+            ConflictTarget::Columns(columns) => write!(f, " ({})", List(columns))?,
+            ConflictTarget::Constraint(name) => write!(f, " ON CONSTRAINT {name}")?,
+        }
+        match &self.action {
+            ConflictAction::Nothing => f.write_str(" DO NOTHING"),
+            ConflictAction::Update {
+                assignments,
+                selection,
+            } => {
+                write!(f, " DO UPDATE SET {}", List(assignments))?;
+                selection
+                    .as_ref()
+                    .map_or(Ok(()), |expr| write!(f, " WHERE {expr}"))
+            }
+        }
     }
 }
 

@@ -222,7 +222,8 @@ impl World {
         let table = Table {
             append_only: true,
             stream: true,
-            primary_key: vec![],
+            keys: Vec::new(),
+            checks: Vec::new(),
             watermark,
             options: vec![],
         };

@@ -4,15 +4,22 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::cast;
+use arrow::datatypes::Schema;
 use millpond_catalog::Object;
 use millpond_sql::plan::RowChecks;
 
 use crate::error::{Error, Result, ValueError};
+use crate::pg::encode::{Style, text_values};
+
+/// Bytes of a value that an error shows.
+const VALUE_BYTES: usize = 64;
 
 /// A table and what it asks.
 pub(super) struct Checks<'a> {
     pub table: &'a Object,
     pub rows: &'a RowChecks,
+    /// How values print in errors.
+    pub style: &'a Style,
 }
 
 impl Checks<'_> {
@@ -20,15 +27,28 @@ impl Checks<'_> {
     pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = self.table.schema();
         for column in &self.rows.not_null {
-            if batch.column(*column).logical_null_count() > 0 {
+            if let Some(nulls) = batch.column(*column).logical_nulls()
+                && let Some(row) = (0..batch.num_rows()).find(|row| nulls.is_null(*row))
+            {
                 return Err(ValueError::NotNull {
                     relation: self.table.name.name.clone(),
                     schema: self.table.name.schema.clone(),
                     column: schema.field(*column).name().clone(),
+                    row: row_text(&self.in_schema(batch)?, row, self.style)?,
                 }
                 .into());
             }
         }
+        let mut columns = self.stored(batch)?;
+        for (column, length) in &self.rows.max_length {
+            columns[*column] = fit(&columns[*column], *length)?;
+        }
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+
+    /// The columns in the types of the table.
+    fn stored(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let schema = self.table.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (array, field) in batch.columns().iter().zip(schema.fields()) {
             let same = array.data_type() == field.data_type();
@@ -38,11 +58,39 @@ impl Checks<'_> {
                 cast(array, field.data_type())?
             });
         }
-        for (column, length) in &self.rows.max_length {
-            columns[*column] = fit(&columns[*column], *length)?;
-        }
-        Ok(RecordBatch::try_new(schema, columns)?)
+        Ok(columns)
     }
+
+    /// The batch as rows of the table, NULL or not.
+    fn in_schema(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let schema = self.table.schema();
+        let fields = schema.fields().iter();
+        let nullable = fields.map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
+        let schema = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
+        Ok(RecordBatch::try_new(schema, self.stored(batch)?)?)
+    }
+}
+
+/// The values of a row with commas between them, as errors show them.
+pub(super) fn row_text(rows: &RecordBatch, row: usize, style: &Style) -> Result<String> {
+    let schema = rows.schema();
+    let rows = rows.slice(row, 1);
+    let values = rows.columns().iter().zip(schema.fields()).map(|(column, field)| {
+        let text = text_values(column, field, style)?;
+        Ok(match text.is_null(0) {
+            true => "null".to_owned(),
+            false => shortened(text.value(0)),
+        })
+    });
+    Ok(values.collect::<Result<Vec<String>>>()?.join(", "))
+}
+
+/// Long values show their first 64 bytes.
+fn shortened(text: &str) -> String {
+    if text.len() <= VALUE_BYTES {
+        return text.to_owned();
+    }
+    format!("{}...", &text[..text.floor_char_boundary(VALUE_BYTES)])
 }
 
 /// Texts of at most `length` characters: blanks beyond are cut off, anything else beyond is an error.

@@ -18,7 +18,7 @@ pub fn plan(delete: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         text,
         context,
     )?;
-    let mut items = table.standing_row();
+    let mut items = table.numbered_row();
     items.extend(others.items());
     let query = table.query(
         delete.with.as_ref(),
@@ -49,6 +49,9 @@ pub fn plan(delete: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
             query: planned.plan,
             reads: planned.reads,
             checks: table.checks(),
+            keys: Vec::new(),
+            conditions: None,
+            on_conflict: None,
             returning,
         })),
         notices: planned.notices,

@@ -20,7 +20,7 @@ use crate::statement::{Insert as Statement, InsertSource};
 use crate::text::SourceText;
 
 use super::returning::Others;
-use super::{Table, Verb};
+use super::{Table, Verb, condition, conflict};
 
 pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let at = |error: Error| error.or_position(position_of(&insert.target.table, text));
@@ -50,15 +50,23 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
     }
     check_types(&planned.columns, &targets, object).map_err(at)?;
     let query = complete(planned.plan, &targets, object, text, context)?;
+    let (on_conflict, parameters) = match &insert.on_conflict {
+        Some(clause) => {
+            let (planned, parameters) =
+                conflict::plan(clause, &table, planned.parameters, text, context).map_err(at)?;
+            (Some(planned), parameters)
+        }
+        None => (None, planned.parameters),
+    };
     let returning = Others::none().returning(
         &table,
         &insert.returning,
         insert.with.as_ref(),
-        &planned.parameters,
+        &parameters,
         text,
         context,
     )?;
-    let (returning, parameters) = returning.map_or((None, planned.parameters), |(r, p)| (Some(r), p));
+    let (returning, parameters) = returning.map_or((None, parameters), |(r, p)| (Some(r), p));
     Ok(Plan {
         kind: PlanKind::Write(Box::new(Write {
             table: object.id,
@@ -66,6 +74,9 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
             query,
             reads: planned.reads,
             checks: table.checks(),
+            keys: table.keys(),
+            conditions: condition::plan(&table, context)?,
+            on_conflict,
             returning,
         })),
         notices: planned.notices,

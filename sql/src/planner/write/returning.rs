@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow::datatypes::{Fields, Schema};
+use arrow::datatypes::{Fields, Schema, SchemaRef};
 use millpond_catalog::SqlType;
 use sqlparser::ast::{
     self, Expr, Ident, SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut,
@@ -16,6 +16,7 @@ use sqlparser::ast::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Returning;
 use crate::planner::{PlanContext, Purpose, names, query};
+use crate::statement::AssignedValue;
 use crate::text::SourceText;
 
 use super::{HIDDEN, Table, hidden};
@@ -32,6 +33,29 @@ struct Other {
 impl Others {
     pub fn none() -> Self {
         Self(Vec::new())
+    }
+
+    /// The row that was to be inserted, under the name `excluded`.
+    pub fn excluded(table: &Table<'_>) -> Self {
+        let columns = table.object.columns.iter();
+        Self(
+            columns
+                .map(|column| Other {
+                    relation: Ident::new("excluded"),
+                    name: column.name.clone(),
+                    sql_type: column.sql_type.clone(),
+                })
+                .collect(),
+        )
+    }
+
+    /// The schema of the table's rows with these columns beside.
+    pub fn schema(&self, table: &Table<'_>) -> SchemaRef {
+        let own = table.object.schema();
+        let others = self.0.iter().enumerate();
+        let others = others.map(|(i, other)| Arc::new(other.sql_type.field(&hidden_name(i), true)));
+        let fields: Fields = own.fields().iter().cloned().chain(others).collect();
+        Arc::new(Schema::new(fields))
     }
 
     pub fn find(
@@ -88,13 +112,6 @@ impl Others {
         }
         let items = self.resolve(items, table)?;
         let query = table.query(with, items, &[], None)?;
-        let own = table.object.schema();
-        let others = self
-            .0
-            .iter()
-            .enumerate()
-            .map(|(i, other)| Arc::new(other.sql_type.field(&hidden_name(i), true)));
-        let fields: Fields = own.fields().iter().cloned().chain(others).collect();
         let declared: Vec<_> = parameters.iter().cloned().map(Some).collect();
         let context = PlanContext {
             parameter_types: if parameters.is_empty() {
@@ -104,7 +121,7 @@ impl Others {
             },
             ..*context
         };
-        let rows = table.written(Arc::new(Schema::new(fields)), &context);
+        let rows = table.written(self.schema(table), &context);
         let planned = query::plan_over(&query, Purpose::Select, Some(rows), text, &context)?;
         let returning = Returning {
             query: planned.plan,
@@ -143,7 +160,7 @@ impl Others {
                         ));
                     }
                 }
-                other => resolved.push(self.rename(other.clone(), table)?),
+                other => resolved.push(self.rename_item(other.clone(), table)?),
             }
         }
         Ok(resolved)
@@ -153,7 +170,7 @@ impl Others {
         hidden(table.column(&hidden_name(i)), &self.0[i].name)
     }
 
-    fn rename(&self, mut item: SelectItem, table: &Table<'_>) -> Result<SelectItem> {
+    fn rename_item(&self, mut item: SelectItem, table: &Table<'_>) -> Result<SelectItem> {
         if self.0.is_empty() {
             return Ok(item);
         }
@@ -168,9 +185,23 @@ impl Others {
                 None => SelectItem::UnnamedExpr(expr),
             };
         }
-        match item.visit(&mut Renaming { others: self, table }) {
-            ControlFlow::Continue(()) => Ok(item),
+        self.rename(&mut item, table)?;
+        Ok(item)
+    }
+
+    /// Puts hidden names in the place of columns of other relations.
+    pub fn rename(&self, tree: &mut impl VisitMut, table: &Table<'_>) -> Result<()> {
+        match tree.visit(&mut Renaming { others: self, table }) {
+            ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    pub fn rename_value(&self, value: &mut AssignedValue, table: &Table<'_>) -> Result<()> {
+        match value {
+            AssignedValue::One(expr) => self.rename(expr.as_mut(), table),
+            AssignedValue::Row(exprs) => exprs.iter_mut().try_for_each(|expr| self.rename(expr, table)),
+            AssignedValue::Query(query) => self.rename(query.as_mut(), table),
         }
     }
 }

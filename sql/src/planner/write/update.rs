@@ -14,14 +14,14 @@ use crate::statement::{AssignedValue, Assignment, Update as Statement};
 use crate::text::SourceText;
 
 use super::returning::Others;
-use super::{HIDDEN, Table, Verb, hidden};
+use super::{HIDDEN, Table, Verb, condition, hidden};
 
 pub fn plan(update: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let table = Table::find(&update.target, Verb::Update, text, context)?;
     let with = update.with.as_ref();
     let assigned = assigned(&update.assignments, &table, text)?;
     let others = Others::find(&update.returning, with, &update.from, text, context)?;
-    let mut items = table.standing_row();
+    let mut items = table.numbered_row();
     let values = assigned.iter().enumerate();
     items.extend(values.map(|(i, (_, value))| hidden(value.clone(), &format!("{HIDDEN}new{i}"))));
     items.extend(others.items());
@@ -32,7 +32,7 @@ pub fn plan(update: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
     let first = 1 + table.object.columns.len();
     check_types(&planned.columns[first..], &targets, table.object)
         .map_err(|error| error.or_position(position_of(&update.target.table, text)))?;
-    let query = complete(planned.plan, &targets, &table, text, context)?;
+    let query = complete(planned.plan, 1, &targets, &table, text, context)?;
     let returning = others.returning(
         &table,
         &update.returning,
@@ -49,6 +49,9 @@ pub fn plan(update: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
             query,
             reads: planned.reads,
             checks: table.checks(),
+            keys: table.keys(),
+            conditions: condition::plan(&table, context)?,
+            on_conflict: None,
             returning,
         })),
         notices: planned.notices,
@@ -57,7 +60,7 @@ pub fn plan(update: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
 }
 
 /// A value for each column that is set, by the column's position.
-fn assigned(
+pub fn assigned(
     assignments: &[Assignment],
     table: &Table<'_>,
     text: &SourceText,
@@ -125,9 +128,10 @@ fn value(value: &AssignedValue, i: usize, columns: usize) -> Result<ast::Expr> {
     }
 }
 
-/// The row number, the row as it stands, all columns as they will be, and what RETURNING needs beside them.
-fn complete(
+/// The `lead` first columns, the row as it stands, all columns as they will be, and what RETURNING needs beside them.
+pub fn complete(
     plan: LogicalPlan,
+    lead: usize,
     targets: &[usize],
     table: &Table<'_>,
     text: &SourceText,
@@ -135,15 +139,15 @@ fn complete(
 ) -> Result<LogicalPlan> {
     let width = table.object.columns.len();
     let field = |i: usize| Expr::Column(plan.schema().qualified_field(i).into());
-    let mut exprs: Vec<Expr> = (0..=width).map(field).collect();
+    let mut exprs: Vec<Expr> = (0..lead + width).map(field).collect();
     for (i, column) in table.object.columns.iter().enumerate() {
         let value = match targets.iter().position(|target| *target == i) {
-            Some(position) => field(1 + width + position),
-            None => field(1 + i),
+            Some(position) => field(lead + width + position),
+            None => field(lead + i),
         };
         exprs.push(assign(value, &plan, column)?.alias(format!("{HIDDEN}will{i}")));
     }
-    exprs.extend((1 + width + targets.len()..plan.schema().fields().len()).map(field));
+    exprs.extend((lead + width + targets.len()..plan.schema().fields().len()).map(field));
     let translated = |error| translate::translate(error, text);
     let plan = Projection::try_new(exprs, Arc::new(plan))
         .map(LogicalPlan::Projection)
