@@ -33,6 +33,9 @@ pub enum Error {
     /// A value does not have the form or range that its type needs.
     #[error(transparent)]
     Value(#[from] ValueError),
+    /// A line that COPY cannot take.
+    #[error("{cause}")]
+    Copy { cause: Box<Error>, context: String },
     #[error("{0}")]
     Cancelled(CancelReason),
     /// A defect of ours.
@@ -94,6 +97,12 @@ pub enum SessionError {
     WrongArguments(String),
     #[error("portal \"{0}\" cannot be run anymore")]
     PortalFinished(String),
+    /// Data of a COPY that are no rows.
+    #[error("{0}")]
+    CopyFormat(String),
+    /// The client ended its COPY with an error.
+    #[error("COPY from stdin failed: {0}")]
+    CopyFailed(String),
     /// Two sessions wait for tables that the other has changed.
     #[error("deadlock detected")]
     Deadlock,

@@ -1,5 +1,6 @@
 //! Statement to outcome: reads are answered here, changes are handed on to the coordinator.
 
+mod copy;
 mod cursor;
 mod explain;
 mod flush;
@@ -117,6 +118,8 @@ impl Execution<'_> {
             | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
             PlanKind::Write(write) => self.write(*write).await,
             PlanKind::Truncate(tables) => self.truncate(&tables).await,
+            PlanKind::CopyFrom(copy) => Ok(Outcome::CopyIn(copy)),
+            PlanKind::CopyTo(copy) => self.copy_to(*copy).await,
             PlanKind::Select(select) => self.select(select).await,
             PlanKind::Explain(explain) => self.explain(explain).await,
             PlanKind::Rows(rows) => show::show(rows),
@@ -180,6 +183,8 @@ pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<Outpu
         | PlanKind::Drop(_)
         | PlanKind::AlterView(_)
         | PlanKind::Truncate(_)
+        | PlanKind::CopyFrom(_)
+        | PlanKind::CopyTo(_)
         | PlanKind::Set(_)
         | PlanKind::ResetAll
         | PlanKind::Flush(_)

@@ -8,6 +8,7 @@
 
 pub mod config;
 pub mod coordinator;
+pub mod copy;
 pub mod demo;
 pub mod error;
 pub mod execute;

@@ -6,8 +6,9 @@ use std::fmt;
 
 use arrow::array::RecordBatch;
 use futures::stream::{BoxStream, StreamExt};
-use millpond_sql::plan::OutputColumn;
+use millpond_sql::plan::{CopyFrom, OutputColumn};
 
+use crate::copy::Writer;
 use crate::error::Result;
 
 /// The rows of a result, batch by batch. Dropping the stream stops the work behind it.
@@ -23,6 +24,14 @@ pub enum Outcome {
     },
     /// No result set.
     Done { tag: String },
+    /// The client is asked for rows.
+    CopyIn(Box<CopyFrom>),
+    /// Rows as lines of text.
+    CopyOut {
+        columns: usize,
+        writer: Box<Writer>,
+        rows: RowStream,
+    },
     /// The text held no statement.
     Empty,
 }
@@ -79,6 +88,8 @@ impl fmt::Debug for Outcome {
         match self {
             Outcome::Rows { columns, tag, .. } => write!(f, "Rows({} columns, {tag:?})", columns.len()),
             Outcome::Done { tag } => write!(f, "Done({tag})"),
+            Outcome::CopyIn(copy) => write!(f, "CopyIn({})", copy.table),
+            Outcome::CopyOut { columns, .. } => write!(f, "CopyOut({columns} columns)"),
             Outcome::Empty => f.write_str("Empty"),
         }
     }

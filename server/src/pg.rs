@@ -8,6 +8,7 @@
 
 pub mod auth;
 mod connection;
+mod copy;
 pub mod decode;
 pub mod encode;
 pub mod error;

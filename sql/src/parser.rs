@@ -16,6 +16,7 @@ use crate::text::SourceText;
 
 mod alter;
 mod balance;
+mod copy;
 mod create;
 mod create_relation;
 mod create_streaming_view;
@@ -125,6 +126,7 @@ impl Tokens<'_> {
             "UPDATE" => self.update(),
             "DELETE" => self.delete(),
             "TRUNCATE" => self.truncate(),
+            "COPY" => self.copy(),
             "EXPLAIN" => self.explain(),
             "DESCRIBE" | "DESC" => self.describe(),
             "SHOW" => self.show(),

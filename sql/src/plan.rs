@@ -7,7 +7,8 @@ use datafusion::logical_expr::LogicalPlan;
 use millpond_catalog::{Column, Key, Object, ObjectId, ObjectKind, ObjectName, SqlType};
 
 use crate::statement::{
-    AlterAction, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
+    AlterAction, CopyOptions, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target,
+    Transaction,
 };
 
 mod display;
@@ -39,6 +40,8 @@ pub enum PlanKind {
     Write(Box<Write>),
     /// All rows of these tables go.
     Truncate(Vec<ObjectId>),
+    CopyFrom(Box<CopyFrom>),
+    CopyTo(Box<CopyTo>),
     Select(Select),
     Explain(Explain),
     /// An answer known already: SHOW.
@@ -195,6 +198,25 @@ pub struct Returning {
     pub query: LogicalPlan,
     pub reads: Vec<ObjectId>,
     pub columns: Vec<OutputColumn>,
+}
+
+/// `COPY .. FROM STDIN`.
+#[derive(Debug, Clone)]
+pub struct CopyFrom {
+    /// An INSERT whose query reads the rows that come.
+    pub write: Write,
+    /// Name, for errors.
+    pub table: String,
+    /// What comes, in order.
+    pub columns: Vec<Column>,
+    pub options: CopyOptions,
+}
+
+/// `COPY .. TO STDOUT`.
+#[derive(Debug, Clone)]
+pub struct CopyTo {
+    pub select: Select,
+    pub options: CopyOptions,
 }
 
 #[derive(Debug, Clone)]

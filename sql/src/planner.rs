@@ -89,6 +89,7 @@ fn plan_statement(
         Statement::Update(update) => write::plan_update(update, text, context),
         Statement::Delete(delete) => write::plan_delete(delete, text, context),
         Statement::Truncate(truncate) => write::plan_truncate(truncate, text, context),
+        Statement::Copy(copy) => write::plan_copy(copy, text, context),
         Statement::Query(query) => select::plan(query, text, context),
         Statement::Explain(explain) => explain::plan(explain, text, context),
         Statement::Show(show) => show::plan(show, text, context),

@@ -10,9 +10,11 @@ use sqlparser::ast;
 
 use crate::text::SourceText;
 
+mod copy;
 mod display;
 mod write;
 
+pub use copy::{Copy, CopyHeader, CopyOptions, CopyRelation};
 pub use write::{
     AssignedValue, Assignment, ConflictAction, ConflictTarget, Delete, Insert, InsertSource, OnConflict,
     Target as WriteTarget, Truncate, Update,
@@ -46,6 +48,7 @@ pub enum Statement {
     Update(Update),
     Delete(Delete),
     Truncate(Truncate),
+    Copy(Copy),
     /// SELECT, VALUES, TABLE, WITH.
     Query(Box<ast::Query>),
     Explain(Explain),

@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn quotes_tell_empty_from_null() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(fields("a,,\"\",\"b,\"\"c\nd\""), [some("a"), None, some(""), some("b,\"c\nd")]);
+        assert_eq!(
+            fields("a,,\"\",\"b,\"\"c\nd\""),
+            [some("a"), None, some(""), some("b,\"c\nd")]
+        );
         assert_eq!(fields("a\"b\"c"), [some("abc")]);
         assert_eq!(fields(""), [None]);
     }
@@ -130,7 +133,10 @@ mod tests {
         for value in ["", "a", "a,b", "\"", "x\ny", "\\."] {
             let mut record = Vec::new();
             write(value, &options(), &mut record);
-            assert_eq!(split(&record, 1, &options()).unwrap().fields, [Some(value.to_owned())]);
+            assert_eq!(
+                split(&record, 1, &options()).unwrap().fields,
+                [Some(value.to_owned())]
+            );
         }
     }
 

@@ -86,7 +86,10 @@ impl Reader {
     pub fn finish(mut self) -> Result<Vec<RecordBatch>> {
         if self.options.csv && self.scanner.in_quotes() {
             let context = format!("COPY {}, line {}", self.table, self.lines + 1);
-            return Err(in_context(SessionError::CopyFormat("unterminated CSV quoted field".into()).into(), context));
+            return Err(in_context(
+                SessionError::CopyFormat("unterminated CSV quoted field".into()).into(),
+                context,
+            ));
         }
         let last = std::mem::take(&mut self.waiting);
         if !last.is_empty() && !self.ended {
@@ -165,24 +168,32 @@ impl Reader {
                 )
             })?);
         }
-        if self.values.first().is_some_and(|values| values.len() >= BATCH_ROWS) {
+        if self
+            .values
+            .first()
+            .is_some_and(|values| values.len() >= BATCH_ROWS)
+        {
             self.make_batch()?;
         }
         Ok(())
     }
 
     fn make_batch(&mut self) -> Result<()> {
-        let columns = self.values.iter_mut().zip(self.schema.fields()).map(|(values, field)| {
-            let values = std::mem::take(values);
-            if values.is_empty() {
-                return Ok(new_empty_array(field.data_type()));
-            }
-            let array: ArrayRef = ScalarValue::iter_to_array(values)?;
-            Ok(match array.data_type() == field.data_type() {
-                true => array,
-                false => arrow::compute::cast(&array, field.data_type())?,
-            })
-        });
+        let columns = self
+            .values
+            .iter_mut()
+            .zip(self.schema.fields())
+            .map(|(values, field)| {
+                let values = std::mem::take(values);
+                if values.is_empty() {
+                    return Ok(new_empty_array(field.data_type()));
+                }
+                let array: ArrayRef = ScalarValue::iter_to_array(values)?;
+                Ok(match array.data_type() == field.data_type() {
+                    true => array,
+                    false => arrow::compute::cast(&array, field.data_type())?,
+                })
+            });
         let batch = RecordBatch::try_new(self.schema.clone(), columns.collect::<Result<_>>()?)?;
         self.batches.push(batch);
         Ok(())
@@ -220,10 +231,15 @@ mod tests {
         let mut last = None;
         for piece in [1, 3, data.len().max(1)] {
             let mut reader = reader(options.clone());
-            data.as_bytes().chunks(piece).try_for_each(|piece| reader.push(piece))?;
+            data.as_bytes()
+                .chunks(piece)
+                .try_for_each(|piece| reader.push(piece))?;
             let mut rows = Vec::new();
             for batch in reader.finish()? {
-                let (a, b) = (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
+                let (a, b) = (
+                    batch.column(0).as_primitive::<Int32Type>(),
+                    batch.column(1).as_string::<i32>(),
+                );
                 rows.extend(a.iter().zip(b.iter()).map(|(a, b)| (a, b.map(str::to_owned))));
             }
             assert!(last.is_none() || last.as_ref() == Some(&rows));
@@ -239,7 +255,10 @@ mod tests {
     #[test]
     fn pieces_make_rows() {
         let text = CopyOptions::of_format(false);
-        assert_eq!(read(&text, "1\tx\n2\t\\N\n\\.\nrest").unwrap(), [row(1, "x"), (Some(2), None)]);
+        assert_eq!(
+            read(&text, "1\tx\n2\t\\N\n\\.\nrest").unwrap(),
+            [row(1, "x"), (Some(2), None)]
+        );
         let mut csv = CopyOptions::of_format(true);
         csv.header = CopyHeader::Match;
         assert_eq!(
@@ -259,7 +278,10 @@ mod tests {
             context("1\tx\ny\tz\n"),
             "invalid input syntax for type integer: \"y\"; COPY t, line 2, column a: \"y\""
         );
-        assert_eq!(context("1\n"), "missing data for column \"b\"; COPY t, line 1: \"1\"");
+        assert_eq!(
+            context("1\n"),
+            "missing data for column \"b\"; COPY t, line 1: \"1\""
+        );
         assert_eq!(
             context("1\t2\t3\n"),
             "extra data after last expected column; COPY t, line 1: \"1\t2\t3\""

@@ -119,7 +119,10 @@ mod tests {
     #[test]
     fn fields_are_split_and_unescaped() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(fields("a\tb\\tc\t\\N\t"), [some("a"), some("b\tc"), None, some("")]);
+        assert_eq!(
+            fields("a\tb\\tc\t\\N\t"),
+            [some("a"), some("b\tc"), None, some("")]
+        );
         assert_eq!(fields(""), [some("")]);
         assert_eq!(fields("\\\\N\t\\x41\\101\\."), [some("\\N"), some("AA.")]);
         assert_eq!(fields("a\\\tb"), [some("a\tb")]);
@@ -131,6 +134,9 @@ mod tests {
         let value = "a\tb\\c\nd\r\u{8}\u{b}\u{c}ü";
         let mut line = Vec::new();
         write(value, b'\t', &mut line);
-        assert_eq!(split(&line, 1, b'\t', "\\N").unwrap().fields, [Some(value.to_owned())]);
+        assert_eq!(
+            split(&line, 1, b'\t', "\\N").unwrap().fields,
+            [Some(value.to_owned())]
+        );
     }
 }

@@ -40,7 +40,8 @@ impl Writer {
         let columns = batch.columns().iter().zip(&self.fields);
         let columns = columns.map(|(column, field)| text_values(column, field, &self.style));
         let columns = columns.collect::<Result<Vec<StringArray>>>()?;
-        let value = |column: &StringArray, row: usize| column.is_valid(row).then(|| column.value(row).to_owned());
+        let value =
+            |column: &StringArray, row: usize| column.is_valid(row).then(|| column.value(row).to_owned());
         Ok((0..batch.num_rows())
             .map(|row| {
                 let values: Vec<_> = columns.iter().map(|column| value(column, row)).collect();

@@ -30,6 +30,11 @@ use effect::Effect;
 
 impl Execution<'_> {
     pub(super) async fn write(&mut self, write: Write) -> Result<Outcome> {
+        self.write_rows(write, Vec::new()).await
+    }
+
+    /// Carries out a write whose query may read `given` rows, which a client has sent.
+    pub(super) async fn write_rows(&mut self, write: Write, given: Vec<RecordBatch>) -> Result<Outcome> {
         let reads_what_it_changes = match write.action {
             WriteAction::Insert => !write.keys.is_empty(),
             WriteAction::Update | WriteAction::Delete => true,
@@ -48,7 +53,7 @@ impl Execution<'_> {
             true => self.at_latest(view, write.table)?,
             false => view,
         };
-        let mut effect = self.effect(&write, &table, view.clone()).await?;
+        let mut effect = self.effect(&write, &table, view.clone(), given).await?;
         if let Some(on_conflict) = &write.on_conflict {
             effect = self
                 .resolve_conflicts(&write, on_conflict, &table, effect.new, &view)
@@ -112,8 +117,14 @@ impl Execution<'_> {
     }
 
     /// Runs the statement's query and makes changes of its rows.
-    async fn effect(&self, write: &Write, table: &Object, view: ReadView) -> Result<Effect> {
-        let mut rows = self.start(write.query.clone(), self.reading(view)?);
+    async fn effect(
+        &self,
+        write: &Write,
+        table: &Object,
+        view: ReadView,
+        given: Vec<RecordBatch>,
+    ) -> Result<Effect> {
+        let mut rows = self.start(write.query.clone(), self.reading(view)?.with_written(given));
         let style = self.session.style();
         let checks = Checks {
             table,

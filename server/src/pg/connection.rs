@@ -41,7 +41,7 @@ pub struct Connection {
     told_version: u64,
 }
 
-enum Incoming {
+pub(super) enum Incoming {
     Message {
         kind: u8,
         message: Result<Frontend>,
@@ -161,7 +161,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn next_message(&mut self) -> Result<Option<Incoming>> {
+    pub(super) async fn next_message(&mut self) -> Result<Option<Incoming>> {
         let idle_limit = self.idle_limit();
         tokio::select! {
             biased;
@@ -207,8 +207,8 @@ impl Connection {
                 self.ready().await?;
             }
             Frontend::Terminate => return Ok(Next::Close),
-            // A client that copies although its COPY was refused; the server drops it, as Postgres does.
-            Frontend::Copy => {}
+            // A client that copies although its COPY has failed; the server drops it, as Postgres does.
+            Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall => {
                 let message = "the function call message is not supported".to_owned();
                 self.report(&SessionError::Unsupported { message, hint: None }.into())

@@ -40,6 +40,8 @@ pub struct Report {
     pub table: Option<String>,
     pub column: Option<String>,
     pub constraint: Option<String>,
+    /// Where in the data.
+    pub context: Option<String>,
 }
 
 /// The way an error ends.
@@ -85,6 +87,10 @@ impl Report {
                 ..Self::new(of_session(error), message)
             },
             Error::Value(error) => of_value(error),
+            Error::Copy { cause, context } => Self {
+                context: Some(context.clone()),
+                ..Self::of(cause)
+            },
             Error::Cancelled(reason) => Self::new(of_cancel(*reason), message),
             Error::Bug(_) => Self::new(INTERNAL_ERROR, message),
         }
@@ -104,6 +110,7 @@ impl Report {
         add(b't', self.table.clone());
         add(b'c', self.column.clone());
         add(b'n', self.constraint.clone());
+        add(b'W', self.context.clone());
         // Where in the server's code: clients print it with \errverbose and expect it to be there.
         add(b'F', Some("millpond".into()));
         add(b'L', Some("1".into()));
@@ -263,6 +270,8 @@ fn of_session(error: &SessionError) -> &'static str {
         SessionError::TooManyClients => "53300",
         SessionError::IdleInTransaction => "25P03",
         SessionError::Deadlock => "40P01",
+        SessionError::CopyFormat(_) => "22P04",
+        SessionError::CopyFailed(_) => "57014",
     }
 }
 

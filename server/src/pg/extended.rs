@@ -202,6 +202,20 @@ impl Connection {
                     portal.state = PortalState::Finished;
                     return self.put_complete(tag);
                 }
+                Outcome::CopyIn(copy) => {
+                    portal.state = PortalState::Finished;
+                    let tag = self.copy_in(work, *copy).await?;
+                    return self.put_complete(tag);
+                }
+                Outcome::CopyOut {
+                    columns,
+                    writer,
+                    rows,
+                } => {
+                    portal.state = PortalState::Finished;
+                    let tag = self.copy_out(work, columns, &writer, rows).await?;
+                    return self.put_complete(tag);
+                }
                 Outcome::Empty => {
                     portal.state = PortalState::Ready(None);
                     return self

@@ -68,8 +68,10 @@ pub enum Frontend {
     Terminate,
     /// Password or SASL data; its form depends on what was asked for.
     Password(Bytes),
-    /// CopyData, CopyDone, CopyFail: left over from a COPY that was refused, to be ignored.
-    Copy,
+    CopyData(Bytes),
+    CopyDone,
+    /// With the client's reason.
+    CopyFail(String),
     FunctionCall,
 }
 
@@ -260,7 +262,9 @@ impl Frame {
             b'S' => Frontend::Sync,
             b'X' => Frontend::Terminate,
             b'p' => return Ok(Frontend::Password(body.0)),
-            b'd' | b'c' | b'f' => return Ok(Frontend::Copy),
+            b'd' => return Ok(Frontend::CopyData(body.0)),
+            b'c' => Frontend::CopyDone,
+            b'f' => Frontend::CopyFail(body.text()?),
             b'F' => return Ok(Frontend::FunctionCall),
             kind => return Err(Error::Bug(format!("a frame of type {kind} was let through"))),
         };

@@ -54,6 +54,18 @@ impl Connection {
                 self.put_complete(tag.text(sent))
             }
             Outcome::Done { tag } => self.put_complete(tag),
+            Outcome::CopyIn(copy) => {
+                let tag = self.copy_in(work, *copy).await?;
+                self.put_complete(tag)
+            }
+            Outcome::CopyOut {
+                columns,
+                writer,
+                rows,
+            } => {
+                let tag = self.copy_out(work, columns, &writer, rows).await?;
+                self.put_complete(tag)
+            }
             Outcome::Empty => self
                 .outbox
                 .put(Message::EmptyQueryResponse(EmptyQueryResponse::new())),

@@ -67,7 +67,9 @@ impl Tokens<'_> {
             } else {
                 "Use psql's \\copy, or COPY .. TO STDOUT."
             };
-            return Err(self.here(Error::unsupported("COPY with a file of the server is not supported").with_hint(hint)));
+            return Err(self.here(
+                Error::unsupported("COPY with a file of the server is not supported").with_hint(hint),
+            ));
         }
         Err(self.unexpected(if from { "STDIN" } else { "STDOUT" }))
     }
@@ -143,7 +145,8 @@ impl Tokens<'_> {
                 }
             }
             "FREEZE" => drop(self.copy_value()?),
-            "FORCE_QUOTE" | "FORCE_NULL" | "FORCE_NOT_NULL" | "ON_ERROR" | "LOG_VERBOSITY" | "DEFAULT" | "REJECT_LIMIT" => {
+            "FORCE_QUOTE" | "FORCE_NULL" | "FORCE_NOT_NULL" | "ON_ERROR" | "LOG_VERBOSITY" | "DEFAULT"
+            | "REJECT_LIMIT" => {
                 let message = format!("option {name} of COPY is not supported yet");
                 return Err(self.at(Error::unsupported(message), position));
             }
@@ -191,7 +194,8 @@ impl Written {
 }
 
 fn binary() -> Error {
-    Error::unsupported("COPY in binary format is not supported yet").with_hint("Use FORMAT csv or FORMAT text.")
+    Error::unsupported("COPY in binary format is not supported yet")
+        .with_hint("Use FORMAT csv or FORMAT text.")
 }
 
 /// Checks options against each other, as Postgres does.
@@ -212,7 +216,11 @@ fn resolve(written: Written) -> Result<CopyOptions> {
         options.null = null;
     }
     if !csv && (written.quote.is_some() || written.escape.is_some()) {
-        let what = if written.quote.is_some() { "QUOTE" } else { "ESCAPE" };
+        let what = if written.quote.is_some() {
+            "QUOTE"
+        } else {
+            "ESCAPE"
+        };
         return Err(Error::unsupported(format!("COPY {what} requires CSV mode")));
     }
     if let Some(quote) = &written.quote {
@@ -223,17 +231,27 @@ fn resolve(written: Written) -> Result<CopyOptions> {
         options.escape = byte(escape, "escape")?;
     }
     if matches!(options.delimiter, b'\n' | b'\r') || options.null.contains(['\n', '\r']) {
-        return Err(Error::invalid("COPY delimiter and null cannot contain newline or carriage return"));
+        return Err(Error::invalid(
+            "COPY delimiter and null cannot contain newline or carriage return",
+        ));
     }
     if csv && options.delimiter == options.quote {
         return Err(Error::invalid("COPY delimiter and quote must be different"));
     }
-    if !csv && (options.delimiter == b'\\' || options.delimiter == b'.' || options.delimiter.is_ascii_alphanumeric()) {
+    if !csv
+        && (options.delimiter == b'\\'
+            || options.delimiter == b'.'
+            || options.delimiter.is_ascii_alphanumeric())
+    {
         let delimiter = char::from(options.delimiter);
-        return Err(Error::invalid(format!("COPY delimiter cannot be \"{delimiter}\"")));
+        return Err(Error::invalid(format!(
+            "COPY delimiter cannot be \"{delimiter}\""
+        )));
     }
     if options.null.as_bytes().contains(&options.delimiter) {
-        return Err(Error::invalid("COPY delimiter character must not appear in the NULL specification"));
+        return Err(Error::invalid(
+            "COPY delimiter character must not appear in the NULL specification",
+        ));
     }
     Ok(options)
 }

@@ -232,9 +232,14 @@ impl Tokens<'_> {
                 ColumnOption::NotNull => column.not_null = true,
                 ColumnOption::Null => {}
                 ColumnOption::Default(expr) => column.default = Some(expr),
-                ColumnOption::PrimaryKey(_) => {
+                ColumnOption::PrimaryKey(key) => {
                     let columns = vec![column.name.clone()];
+                    // The library may have read NOT ENFORCED already.
+                    let promised = key.characteristics.is_some_and(|c| c.enforced == Some(false));
                     self.set_primary_key(elements, constraint, columns, position)?;
+                    if let (true, Some(key)) = (promised, &mut elements.primary_key) {
+                        key.enforced = false;
+                    }
                 }
                 ColumnOption::Unique(_) => elements.unique.push(Unique {
                     name: constraint,

@@ -11,10 +11,6 @@ const REFUSED: &[(&str, &str)] = &[
         "Use INSERT .. ON CONFLICT, or UPDATE and INSERT in a transaction.",
     ),
     (
-        "COPY",
-        "Use INSERT, or CREATE SOURCE over files; COPY comes with a later version.",
-    ),
-    (
         "SUBSCRIBE",
         "Read the view with SELECT; SUBSCRIBE comes with a later version.",
     ),
@@ -84,6 +80,7 @@ const STATEMENTS: &[&str] = &[
     "UPDATE",
     "DELETE",
     "TRUNCATE",
+    "COPY",
     "EXPLAIN",
     "DESCRIBE",
     "SHOW",

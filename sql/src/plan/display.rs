@@ -58,6 +58,8 @@ impl Display for PlanKind {
             PlanKind::AlterView(alter) => write!(f, "AlterView {} {:?}", alter.view, alter.action),
             PlanKind::Write(write) => write.fmt(f),
             PlanKind::Truncate(tables) => write!(f, "Truncate {}", Ids(tables)),
+            PlanKind::CopyFrom(copy) => write!(f, "Copy from: {}", copy.write),
+            PlanKind::CopyTo(copy) => write!(f, "Copy to: {}", copy.select),
             PlanKind::Select(select) => select.fmt(f),
             PlanKind::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { plan, .. } => {

@@ -21,6 +21,7 @@ use super::{PlanContext, names};
 
 mod condition;
 mod conflict;
+mod copy;
 mod delete;
 mod insert;
 mod returning;
@@ -28,6 +29,7 @@ mod truncate;
 mod update;
 
 pub use condition::check as check_conditions;
+pub use copy::plan as plan_copy;
 pub use delete::plan as plan_delete;
 pub use insert::plan as plan_insert;
 pub use truncate::plan as plan_truncate;

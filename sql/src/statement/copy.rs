@@ -79,7 +79,12 @@ impl Display for Copy {
             escape,
         } = &self.options;
         let format = if *csv { "csv" } else { "text" };
-        write!(f, " WITH (FORMAT {format}, DELIMITER {}, NULL {}", byte(*delimiter), text(null))?;
+        write!(
+            f,
+            " WITH (FORMAT {format}, DELIMITER {}, NULL {}",
+            byte(*delimiter),
+            text(null)
+        )?;
         match header {
             CopyHeader::Absent => {}
             CopyHeader::Present => f.write_str(", HEADER true")?,

@@ -52,6 +52,7 @@ impl Display for Statement {
             Statement::Update(update) => update.fmt(f),
             Statement::Delete(delete) => delete.fmt(f),
             Statement::Truncate(truncate) => truncate.fmt(f),
+            Statement::Copy(copy) => copy.fmt(f),
             Statement::Query(query) => query.fmt(f),
             Statement::Explain(explain) => explain.fmt(f),
             Statement::Show(show) => show.fmt(f),

@@ -37,7 +37,9 @@ fn plan_from(
     let object = table.object;
     let targets = targets(columns, &table, text)?;
     let written: Vec<_> = targets.iter().map(|i| object.columns[*i].clone()).collect();
-    let items = written.iter().map(|c| SelectItem::UnnamedExpr(table.column(&c.name)));
+    let items = written
+        .iter()
+        .map(|c| SelectItem::UnnamedExpr(table.column(&c.name)));
     let source = table.query(None, items.collect(), &[], None)?;
     let fields: Vec<_> = written.iter().map(|c| c.sql_type.field(&c.name, true)).collect();
     let rows = table.written(Arc::new(Schema::new(fields)), context);
@@ -62,17 +64,36 @@ fn plan_from(
     Ok(PlanKind::CopyFrom(Box::new(copy)).into())
 }
 
-fn plan_to(copy: &Statement, query: &ast::Query, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+fn plan_to(
+    copy: &Statement,
+    query: &ast::Query,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Plan> {
     let planned = select::plan(query, text, context)?;
     if !planned.parameters.is_empty() {
-        return Err(Error::new(ErrorKind::UndefinedParameter, "COPY takes no parameters"));
+        return Err(Error::new(
+            ErrorKind::UndefinedParameter,
+            "COPY takes no parameters",
+        ));
     }
     let PlanKind::Select(select) = planned.kind else {
-        return Err(Error::new(ErrorKind::Internal, "a query was planned as something else"));
+        return Err(Error::new(
+            ErrorKind::Internal,
+            "a query was planned as something else",
+        ));
     };
-    let Select { query, reads, columns } = select;
+    let Select {
+        query,
+        reads,
+        columns,
+    } = select;
     let copy = CopyTo {
-        select: Select { query, reads, columns },
+        select: Select {
+            query,
+            reads,
+            columns,
+        },
         options: copy.options.clone(),
     };
     Ok(Plan {

@@ -85,7 +85,7 @@ pub fn plan(insert: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
 }
 
 /// Positions of the columns that are written to.
-fn targets(columns: &[ast::Ident], table: &Table<'_>, text: &SourceText) -> Result<Vec<usize>> {
+pub fn targets(columns: &[ast::Ident], table: &Table<'_>, text: &SourceText) -> Result<Vec<usize>> {
     if columns.is_empty() {
         return Ok((0..table.object.columns.len()).collect());
     }
@@ -184,7 +184,7 @@ fn default_row(object: &Object) -> Result<ast::Query> {
 }
 
 /// All columns of the table in order: those written, and defaults for the rest.
-fn complete(
+pub fn complete(
     plan: LogicalPlan,
     targets: &[usize],
     object: &Object,
