@@ -34,6 +34,7 @@ pub enum ObjectKind {
     Table(Table),
     Source(Source),
     View(StreamingView),
+    PlainView(PlainView),
 }
 
 /// Rows inserted by SQL. `CREATE STREAM` makes one that is append-only.
@@ -96,6 +97,13 @@ pub struct StreamingView {
     pub options: ViewOptions,
     /// Stopped by the user; survives a restart.
     pub paused: bool,
+}
+
+/// A query under a name: a reader reads what the query reads.
+#[derive(Debug, Clone)]
+pub struct PlainView {
+    /// The SELECT, as written by the user.
+    pub query: String,
 }
 
 /// Event time of a relation: W = max(column) - delay.
@@ -169,6 +177,7 @@ impl Object {
             ObjectKind::Table(_) => "table",
             ObjectKind::Source(_) => "source",
             ObjectKind::View(_) => "streaming view",
+            ObjectKind::PlainView(_) => "view",
         }
     }
 
@@ -177,11 +186,16 @@ impl Object {
         arrow_schema(&self.columns)
     }
 
+    /// The object has rows or a query of its own that the engine knows.
+    pub fn is_stored(&self) -> bool {
+        !matches!(self.kind, ObjectKind::PlainView(_))
+    }
+
     pub fn watermark(&self) -> Option<&Watermark> {
         match &self.kind {
             ObjectKind::Table(table) => table.watermark.as_ref(),
             ObjectKind::Source(source) => source.watermark.as_ref(),
-            ObjectKind::View(_) => None,
+            ObjectKind::View(_) | ObjectKind::PlainView(_) => None,
         }
     }
 }

@@ -52,6 +52,7 @@ impl RelationSource {
             ObjectKind::Table(table) => table.append_only,
             ObjectKind::Source(_) => true,
             ObjectKind::View(_) => view_append_only,
+            ObjectKind::PlainView(_) => false,
         };
         Self {
             object: object.id,

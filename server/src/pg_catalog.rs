@@ -33,6 +33,7 @@ pub use constraint::{primary_key, primary_key_columns, primary_key_name, table_o
 pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
 pub use definition::{SystemTable, all as all_system_tables, type_named};
+pub use dependency::query as view_query;
 pub use function::{FunctionRow, functions};
 pub use named::name_casts;
 pub use oid::{

@@ -44,7 +44,7 @@ impl Relations for ServerRelations {
                 .engine
                 .relation(object.id)
                 .is_ok_and(|relation| relation.append_only()),
-            ObjectKind::Table(_) | ObjectKind::Source(_) => false,
+            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => false,
         };
         Arc::new(RelationSource::new(object, append_only))
     }

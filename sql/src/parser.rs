@@ -20,6 +20,7 @@ mod copy;
 mod create;
 mod create_relation;
 mod create_streaming_view;
+mod create_view;
 mod cursor;
 mod dialect;
 mod drop;

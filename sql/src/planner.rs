@@ -17,6 +17,7 @@ mod assignment;
 mod canonical;
 mod create_relation;
 mod create_streaming_view;
+mod create_view;
 mod cursor;
 mod drop;
 mod explain;
@@ -83,6 +84,7 @@ fn plan_statement(
         Statement::CreateTable(create) => create_relation::plan_table(create, text, context),
         Statement::CreateSource(create) => create_relation::plan_source(create, text, context),
         Statement::CreateView(create) => create_streaming_view::plan(create, text, context),
+        Statement::CreatePlainView(create) => create_view::plan(create, text, context),
         Statement::Drop(drop) => drop::plan(drop, text, context),
         Statement::AlterView(alter) => plan_alter(alter, text, context),
         Statement::Insert(insert) => write::plan_insert(insert, text, context),

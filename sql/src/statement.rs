@@ -42,6 +42,7 @@ pub enum Statement {
     CreateTable(CreateTable),
     CreateSource(CreateSource),
     CreateView(CreateView),
+    CreatePlainView(CreatePlainView),
     Drop(Drop),
     AlterView(AlterView),
     Insert(Insert),
@@ -155,6 +156,19 @@ pub struct CreateView {
     /// Where the query stands in the text.
     pub query_range: Range<usize>,
     pub emit: Vec<EmitClause>,
+}
+
+/// `CREATE VIEW`: a name for a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreatePlainView {
+    pub name: ast::ObjectName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    /// Names for the columns of the query.
+    pub columns: Vec<ast::Ident>,
+    pub query: Box<ast::Query>,
+    /// Where the query stands in the text.
+    pub query_range: Range<usize>,
 }
 
 /// A clause after the query of a view.

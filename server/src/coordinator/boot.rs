@@ -51,6 +51,7 @@ fn start_again(shared: &Shared, id: ObjectId, record: &ObjectRecord) -> Result<(
         view.paused = record.attributes[PAUSED].as_bool().unwrap_or(false);
     }
     match (&object.kind, query) {
+        (ObjectKind::PlainView(_), _) => {}
         (ObjectKind::Table(_), _) => shared.engine.add_table(&object)?,
         (ObjectKind::Source(source), _) => shared.open_source(&object, source)?,
         (ObjectKind::View(view), Some(query)) => {

@@ -17,6 +17,7 @@ impl Shared {
         let tag = format!("CREATE {}", object.kind_name().to_uppercase());
         self.replace(create.replaces, object, |object| match &object.kind {
             ObjectKind::Source(source) => self.open_source(object, source),
+            ObjectKind::PlainView(_) => Ok(()),
             ObjectKind::Table(_) | ObjectKind::View(_) => Ok(self.engine.add_table(object)?),
         })?;
         Ok(tag)
@@ -38,7 +39,7 @@ impl Shared {
         start: impl FnOnce(&Object) -> Result<()>,
     ) -> Result<()> {
         if let Some(old) = replaces {
-            self.engine.remove(old)?;
+            self.forget(old)?;
         }
         let mut transaction = self.storage.transaction();
         if let Some(old) = replaces {
@@ -52,6 +53,15 @@ impl Shared {
         start(&object)?;
         self.apply(Edit::Created(Arc::new(object)));
         Ok(())
+    }
+
+    /// Takes an object away from the engine, if it knows it.
+    pub(super) fn forget(&self, id: ObjectId) -> Result<()> {
+        let catalog = self.catalog.read().clone();
+        match catalog.get(id).is_some_and(|object| object.is_stored()) {
+            true => Ok(self.engine.remove(id)?),
+            false => Ok(()),
+        }
     }
 
     /// Makes an edit visible to everything planned from now on.

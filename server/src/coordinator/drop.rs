@@ -11,7 +11,7 @@ impl Shared {
     pub(super) fn drop(&self, drop: &Drop) -> Result<String> {
         let mut transaction = self.storage.transaction();
         for id in &drop.objects {
-            self.engine.remove(*id)?;
+            self.forget(*id)?;
             transaction.delete_object(id.0);
         }
         transaction.commit()?;

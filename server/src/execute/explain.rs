@@ -35,7 +35,7 @@ impl Execution<'_> {
         match plan.kind {
             PlanKind::CreateView(create) => match &create.object.kind {
                 ObjectKind::View(view) => Ok(lower(view, &create.query)?.to_string()),
-                ObjectKind::Table(_) | ObjectKind::Source(_) => {
+                ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => {
                     Err(Error::Bug("a view was planned as something else".into()))
                 }
             },

@@ -1,7 +1,7 @@
 //! Functions that describe catalog objects as SQL text: `pg_get_viewdef`, `pg_get_constraintdef`, `obj_description` ..
 
 use datafusion::error::Result;
-use millpond_catalog::{Object, ObjectKind, ObjectName, SqlType};
+use millpond_catalog::{Object, ObjectName, SqlType};
 
 use super::definition::{Body, Definition, strict};
 use super::identifier::{class_of, existing_class, format_type, oid_of};
@@ -104,9 +104,12 @@ fn expression(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
 
 fn view_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     let oid = existing_class(context, &arguments[0])?;
-    Ok(match context.object_of_oid(oid).map(|object| &object.kind) {
-        Some(ObjectKind::View(view)) => format!(" {};", view.query.trim().trim_end_matches(';')).into(),
-        _ => Value::Null,
+    let query = context
+        .object_of_oid(oid)
+        .and_then(|object| crate::pg_catalog::view_query(object));
+    Ok(match query {
+        Some(query) => format!(" {};", query.trim().trim_end_matches(';')).into(),
+        None => Value::Null,
     })
 }
 

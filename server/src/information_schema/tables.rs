@@ -3,7 +3,7 @@
 use millpond_catalog::{Object, ObjectKind};
 
 use super::yes_or_no;
-use crate::pg_catalog::{Rows, SystemContext, all_system_tables, namespaces};
+use crate::pg_catalog::{Rows, SystemContext, all_system_tables, namespaces, view_query};
 
 /// `table_type` of a user object. Postgres leaves materialized views out, and tools then do not see them; here they are
 /// listed as the tables they can be read as.
@@ -11,7 +11,7 @@ fn table_type(object: &Object) -> &'static str {
     match object.kind {
         ObjectKind::Table(_) => "BASE TABLE",
         ObjectKind::Source(_) => "FOREIGN",
-        ObjectKind::View(_) => "VIEW",
+        ObjectKind::View(_) | ObjectKind::PlainView(_) => "VIEW",
     }
 }
 
@@ -48,14 +48,12 @@ pub fn tables(context: &SystemContext, rows: &mut Rows) {
 
 pub fn views(context: &SystemContext, rows: &mut Rows) {
     for object in context.catalog.objects() {
-        let ObjectKind::View(view) = &object.kind else {
-            continue;
-        };
+        let Some(query) = view_query(object) else { continue };
         rows.add([
             ("table_catalog", (&context.session.database).into()),
             ("table_schema", (&object.name.schema).into()),
             ("table_name", (&object.name.name).into()),
-            ("view_definition", (&view.query).into()),
+            ("view_definition", query.into()),
             ("check_option", "NONE".into()),
             ("is_updatable", "NO".into()),
             ("is_insertable_into", "NO".into()),

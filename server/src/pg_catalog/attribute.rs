@@ -14,7 +14,7 @@ pub fn pg_attribute(context: &SystemContext, rows: &mut Rows) {
     }
     for object in context.catalog.objects() {
         // No column of a materialized view is NOT NULL, whatever is known of its query.
-        let is_view = matches!(object.kind, ObjectKind::View(_));
+        let is_view = matches!(object.kind, ObjectKind::View(_) | ObjectKind::PlainView(_));
         for (position, column) in object.columns.iter().enumerate() {
             let column = &Column {
                 nullable: is_view || column.nullable,

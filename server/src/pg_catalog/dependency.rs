@@ -1,15 +1,22 @@
 //! Who reads whom, in the form Postgres has it: a view's rule depends on the relations that its query names.
 
-use millpond_catalog::{ObjectId, ObjectKind};
+use millpond_catalog::{Object, ObjectId, ObjectKind};
 
 use super::rows::Rows;
 use super::{SystemContext, oid};
 
+/// The query of a view, plain or streaming.
+pub fn query(object: &Object) -> Option<&str> {
+    match &object.kind {
+        ObjectKind::View(view) => Some(&view.query),
+        ObjectKind::PlainView(view) => Some(&view.query),
+        ObjectKind::Table(_) | ObjectKind::Source(_) => None,
+    }
+}
+
 pub fn pg_rewrite(context: &SystemContext, rows: &mut Rows) {
     for object in context.catalog.objects() {
-        let ObjectKind::View(view) = &object.kind else {
-            continue;
-        };
+        let Some(query) = query(object) else { continue };
         rows.add([
             ("oid", oid::rewrite(object.id).into()),
             ("rulename", "_RETURN".into()),
@@ -17,7 +24,7 @@ pub fn pg_rewrite(context: &SystemContext, rows: &mut Rows) {
             ("ev_type", '1'.into()),
             ("ev_enabled", 'O'.into()),
             ("is_instead", true.into()),
-            ("ev_action", (&view.query).into()),
+            ("ev_action", query.into()),
         ]);
     }
 }
@@ -34,7 +41,7 @@ pub fn pg_depend(context: &SystemContext, rows: &mut Rows) {
                 ("deptype", kind.into()),
             ]);
         };
-        if let ObjectKind::View(_) = &object.kind {
+        if query(object).is_some() {
             // The rule is a part of its view, and reads the others.
             add(object.id, 'i');
             for read in &object.reads {

@@ -10,7 +10,7 @@ use super::{SystemContext, oid};
 fn sources(context: &SystemContext) -> impl Iterator<Item = (&Object, &Source)> {
     context.catalog.objects().filter_map(|object| match &object.kind {
         ObjectKind::Source(source) => Some((&**object, source)),
-        ObjectKind::Table(_) | ObjectKind::View(_) => None,
+        ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => None,
     })
 }
 

@@ -42,6 +42,20 @@ pub fn pg_views(context: &SystemContext, rows: &mut Rows) {
             ("viewowner", (&context.session.user).into()),
         ]);
     }
+    for object in context.catalog.objects() {
+        let ObjectKind::PlainView(view) = &object.kind else {
+            continue;
+        };
+        rows.add([
+            ("schemaname", (&object.name.schema).into()),
+            ("viewname", (&object.name.name).into()),
+            ("viewowner", (&context.session.user).into()),
+            (
+                "definition",
+                format!(" {};", view.query.trim().trim_end_matches(';')).into(),
+            ),
+        ]);
+    }
 }
 
 /// Streaming views.
@@ -90,7 +104,7 @@ pub fn index_definition(table: &Object) -> String {
 
 /// Tables and views with the counters of Postgres' statistics, which nobody counts here: zero.
 pub fn pg_stat_user_tables(context: &SystemContext, rows: &mut Rows) {
-    let is_stored = |object: &Object| !matches!(object.kind, ObjectKind::Source(_));
+    let is_stored = |object: &Object| matches!(object.kind, ObjectKind::Table(_) | ObjectKind::View(_));
     for object in context.catalog.objects().filter(|o| is_stored(o)) {
         let zero = || Value::Int(0);
         rows.add([

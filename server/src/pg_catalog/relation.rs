@@ -14,6 +14,7 @@ pub fn kind(object: &Object) -> char {
         ObjectKind::Table(_) => 'r',
         ObjectKind::Source(_) => 'f',
         ObjectKind::View(_) => 'm',
+        ObjectKind::PlainView(_) => 'v',
     }
 }
 
@@ -60,11 +61,11 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                 name: &object.name.name,
                 schema: &object.name.schema,
                 row_type: oid::row_type(object.id),
-                access_method: if kind == 'f' { 0 } else { oid::HEAP },
+                access_method: if matches!(kind, 'f' | 'v') { 0 } else { oid::HEAP },
                 kind,
                 columns: object.columns.len(),
                 has_index: !primary_key(object).is_empty(),
-                has_rules: kind == 'm',
+                has_rules: matches!(kind, 'm' | 'v'),
                 rows: row_count(context, object.id),
             },
         );

@@ -8,10 +8,6 @@ use super::Tokens;
 /// Kinds that are refused, with what to do instead.
 const REFUSED: &[(&[&str], &str)] = &[
     (
-        &["VIEW"],
-        "Use CREATE STREAMING VIEW: its result is kept up to date and can be read by views and clients.",
-    ),
-    (
         &["SINK"],
         "Sinks come with a later version; clients read a streaming view with SELECT.",
     ),
@@ -57,7 +53,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["GLOBAL"],
         "Create a table and drop it when it is no longer needed.",
     ),
-    (&["UNLOGGED"], "Every table is durable."),
     (&["RECURSIVE"], ""),
 ];
 
@@ -75,7 +70,11 @@ impl Tokens<'_> {
         if view.iter().any(|words| self.words(*words)) {
             return self.create_streaming_view(or_replace);
         }
-        if self.word("TABLE") {
+        if self.word("VIEW") {
+            return self.create_view(or_replace);
+        }
+        // Every table is durable, which nobody minds.
+        if self.words(&["UNLOGGED", "TABLE"]) || self.word("TABLE") {
             return self.create_table(or_replace);
         }
         if self.word("STREAM") {
@@ -92,7 +91,7 @@ impl Tokens<'_> {
                 error.with_hint(*hint)
             }));
         }
-        Err(self.unexpected("TABLE, STREAM, SOURCE or STREAMING VIEW"))
+        Err(self.unexpected("TABLE, STREAM, SOURCE, VIEW or STREAMING VIEW"))
     }
 
     pub fn if_not_exists(&mut self) -> bool {

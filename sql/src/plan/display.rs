@@ -152,6 +152,10 @@ impl Display for ObjectDraft {
                     .try_for_each(|o| write!(f, "\n  option {} = {}", o.key, o.value))?;
                 source.watermark.as_ref()
             }
+            ObjectKind::PlainView(view) => {
+                write!(f, "\n  plain view of {}", view.query)?;
+                None
+            }
             ObjectKind::View(view) => {
                 write!(f, "\n  {:?}", view.options)?;
                 None

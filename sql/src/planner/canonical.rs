@@ -132,6 +132,15 @@ pub fn view(name: &ObjectName, columns: &[String], view_options: &ViewOptions, q
     sql
 }
 
+/// `CREATE VIEW`.
+pub fn plain_view(name: &ObjectName, columns: &[String], query: &str) -> String {
+    if columns.is_empty() {
+        return format!("CREATE VIEW {name} AS {query}");
+    }
+    let columns: Vec<_> = columns.iter().map(|c| ObjectName::quote(c)).collect();
+    format!("CREATE VIEW {name} ({}) AS {query}", columns.join(", "))
+}
+
 fn with(options: &[(String, String)]) -> String {
     if options.is_empty() {
         return String::new();

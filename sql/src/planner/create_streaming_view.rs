@@ -71,6 +71,7 @@ fn plan_at(
         ..*context
     };
     let planned = query::plan(&create.query, Purpose::View, text, &fixed)?;
+    let reads = planned.depends_on();
     notices.extend(planned.notices);
     if !planned.parameters.is_empty() {
         return Err(Error::new(
@@ -78,7 +79,7 @@ fn plan_at(
             "a streaming view cannot have parameters",
         ));
     }
-    if let Some(id) = replaces.filter(|id| planned.reads.contains(id)) {
+    if let Some(id) = replaces.filter(|id| reads.contains(id)) {
         let name = context
             .catalog
             .get(id)
@@ -89,7 +90,13 @@ fn plan_at(
                 .or_position(position_of(&create.name, text)),
         );
     }
-    let columns = columns(create, &planned.columns, planned.plan.schema().as_arrow(), text)?;
+    let columns = columns(
+        &create.columns,
+        "CREATE STREAMING VIEW",
+        &planned.columns,
+        planned.plan.schema().as_arrow(),
+        text,
+    )?;
     let schema = Schema::new(
         columns
             .iter()
@@ -110,7 +117,7 @@ fn plan_at(
         name,
         columns,
         kind: ObjectKind::View(view),
-        reads: planned.reads,
+        reads,
         create_sql,
     };
     let kind = PlanKind::CreateView(CreateView {
@@ -142,23 +149,24 @@ fn optimized(plan: LogicalPlan, schema: &Schema) -> datafusion::error::Result<Lo
 }
 
 /// The columns of the view; `name (a, b)` renames the first ones.
-fn columns(
-    create: &Statement,
+pub fn columns(
+    names_given: &[sqlparser::ast::Ident],
+    statement: &str,
     output: &[crate::plan::OutputColumn],
     schema: &Schema,
     text: &SourceText,
 ) -> Result<Vec<Column>> {
-    if create.columns.len() > output.len() {
-        let extra = &create.columns[output.len()];
+    if names_given.len() > output.len() {
+        let extra = &names_given[output.len()];
         return Err(
-            Error::syntax("CREATE STREAMING VIEW specifies more column names than columns")
+            Error::syntax(format!("{statement} specifies more column names than columns"))
                 .or_position(text.position_of_span(extra.span)),
         );
     }
     let mut seen = HashSet::new();
     let mut columns = Vec::with_capacity(output.len());
     for (i, column) in output.iter().enumerate() {
-        let renamed = create.columns.get(i);
+        let renamed = names_given.get(i);
         let name = renamed.map_or_else(|| column.name.clone(), names::fold);
         if !seen.insert(name.clone()) {
             let start: Option<Location> = renamed.map(|ident| ident.span.start);

@@ -93,6 +93,7 @@ pub fn wrong_kind(verb: &str, object: &Object, kind: DropKind) -> Error {
         ObjectKind::Table(_) => "TABLE",
         ObjectKind::Source(_) => "SOURCE",
         ObjectKind::View(_) => "STREAMING VIEW",
+        ObjectKind::PlainView(_) => "VIEW",
     };
     let expected = kind.to_string().to_lowercase();
     Error::new(

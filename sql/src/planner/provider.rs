@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::function;
@@ -13,7 +13,9 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SessionStateDefaults;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use millpond_catalog::{Object, ObjectId, ObjectKind};
 
+use super::create_view;
 use super::expression::Operators;
 use super::names;
 use super::types::Types;
@@ -76,6 +78,8 @@ pub struct Provider<'a> {
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     /// Rows of the table that the statement changes.
     rows: Option<TargetRows>,
+    /// Plain views that were named.
+    views: Mutex<Vec<ObjectId>>,
 }
 
 impl fmt::Debug for Provider<'_> {
@@ -124,7 +128,25 @@ impl<'a> Provider<'a> {
             window,
             relation_planners: vec![windows],
             rows,
+            views: Mutex::default(),
         }
+    }
+
+    pub fn take_views(&self) -> Vec<ObjectId> {
+        std::mem::take(&mut *self.views.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What stands for an object in a plan.
+    fn source(&self, object: &Arc<Object>) -> DataFusionResult<Arc<dyn TableSource>> {
+        if !matches!(object.kind, ObjectKind::PlainView(_)) {
+            return Ok(self.context.relations.table_source(object));
+        }
+        let (expanded, views) = create_view::expand(object, self.purpose, &self.context).map_err(external)?;
+        self.views
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(views);
+        Ok(Arc::new(expanded))
     }
 }
 
@@ -176,7 +198,7 @@ impl ContextProvider for Provider<'_> {
             return Ok(source);
         }
         match names::find(schema, name, &self.context) {
-            Some(object) => Ok(relations.table_source(object)),
+            Some(object) => self.source(object),
             None => Err(external(names::not_found(schema, name, &self.context))),
         }
     }

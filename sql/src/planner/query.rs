@@ -34,8 +34,18 @@ pub struct Query {
     pub columns: Vec<OutputColumn>,
     /// In ascending order.
     pub reads: Vec<ObjectId>,
+    /// Plain views that it names, directly and through one another.
+    pub views: Vec<ObjectId>,
     pub parameters: Vec<SqlType>,
     pub notices: Vec<Notice>,
+}
+
+impl Query {
+    /// Everything that must be there for the query to mean what it does, in ascending order.
+    pub fn depends_on(&self) -> Vec<ObjectId> {
+        let all: BTreeSet<ObjectId> = self.reads.iter().chain(&self.views).copied().collect();
+        all.into_iter().collect()
+    }
 }
 
 /// Plans a query for `purpose`.
@@ -105,6 +115,7 @@ pub fn plan_over(
         plan,
         columns,
         reads,
+        views: provider.take_views(),
         parameters,
         notices: windows.take_notices(),
     })

@@ -15,6 +15,7 @@ pub fn plan(query: &ast::Query, text: &SourceText, context: &PlanContext<'_>) ->
         reads,
         parameters,
         notices,
+        ..
     } = query::plan(query, Purpose::Select, text, context)?;
     Ok(Plan {
         kind: PlanKind::Select(Select {

@@ -74,7 +74,7 @@ pub fn is_kind(object: &Object, kind: DropKind) -> bool {
         (ObjectKind::Table(table), DropKind::Stream) => table.stream,
         (ObjectKind::Table(_) | ObjectKind::Source(_), DropKind::Table) => true,
         (ObjectKind::Source(_), DropKind::Source | DropKind::Stream) => true,
-        (ObjectKind::View(_), DropKind::View) => true,
+        (ObjectKind::View(_) | ObjectKind::PlainView(_), DropKind::View) => true,
         _ => false,
     }
 }

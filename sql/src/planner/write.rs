@@ -125,7 +125,7 @@ impl<'a> Table<'a> {
     fn keys(&self) -> Vec<Key> {
         match &self.object.kind {
             ObjectKind::Table(table) => table.keys.iter().filter(|key| key.enforced).cloned().collect(),
-            ObjectKind::Source(_) | ObjectKind::View(_) => Vec::new(),
+            ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => Vec::new(),
         }
     }
 
@@ -214,6 +214,7 @@ fn find<'a>(
         ObjectKind::Source(_) => {
             "A source shows what stands outside; CREATE TABLE makes a relation whose rows can change."
         }
+        ObjectKind::PlainView(_) => "Change the tables that the view reads.",
         ObjectKind::View(_) => "A streaming view changes with the tables and sources that it reads.",
     };
     let kind = match &object.kind {

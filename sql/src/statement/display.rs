@@ -46,6 +46,7 @@ impl Display for Statement {
             Statement::CreateTable(create) => create.fmt(f),
             Statement::CreateSource(create) => create.fmt(f),
             Statement::CreateView(create) => create.fmt(f),
+            Statement::CreatePlainView(create) => create.fmt(f),
             Statement::Drop(drop) => drop.fmt(f),
             Statement::AlterView(alter) => alter.fmt(f),
             Statement::Insert(insert) => insert.fmt(f),
@@ -191,6 +192,16 @@ impl Display for CreateView {
         self.emit
             .iter()
             .try_for_each(|clause| write!(f, " {}", clause.kind))
+    }
+}
+
+impl Display for CreatePlainView {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        create(self.or_replace, "VIEW", self.if_not_exists, &self.name, f)?;
+        if !self.columns.is_empty() {
+            write!(f, " ({})", List(&self.columns))?;
+        }
+        write!(f, " AS {}", self.query)
     }
 }
 
