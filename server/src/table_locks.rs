@@ -6,7 +6,7 @@
 //!
 //! Who waits for a table that is held by somebody who waits, through others, for him, is refused at once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use millpond_catalog::ObjectId;
@@ -27,6 +27,9 @@ pub struct TableLocks {
 #[derive(Default)]
 struct State {
     holders: HashMap<ObjectId, Owner>,
+    /// Who waits for a table, in the order in which they came: without it, those who are refused and try again could
+    /// keep somebody waiting for ever.
+    queues: HashMap<ObjectId, VecDeque<Owner>>,
     waiting: HashMap<Owner, ObjectId>,
 }
 
@@ -52,7 +55,12 @@ enum Attempt {
 
 impl State {
     fn attempt(&mut self, table: ObjectId, owner: Owner) -> Attempt {
+        let queue = self.queues.entry(table).or_default();
         let Some(holder) = self.holders.get(&table) else {
+            if queue.front().is_some_and(|first| *first != owner) {
+                self.wait(table, owner);
+                return Attempt::Held;
+            }
             self.holders.insert(table, owner);
             return Attempt::Taken;
         };
@@ -62,9 +70,28 @@ impl State {
                 return Attempt::Deadlock;
             }
             let Some(holder) = self.waiting.get(&next).and_then(|table| self.holders.get(table)) else {
+                self.wait(table, owner);
                 return Attempt::Held;
             };
             next = *holder;
+        }
+    }
+
+    fn wait(&mut self, table: ObjectId, owner: Owner) {
+        if self.waiting.insert(owner, table).is_none() {
+            self.queues.entry(table).or_default().push_back(owner);
+        }
+    }
+
+    fn end_waiting(&mut self, owner: Owner) {
+        let Some(table) = self.waiting.remove(&owner) else {
+            return;
+        };
+        if let Some(queue) = self.queues.get_mut(&table) {
+            queue.retain(|waiting| *waiting != owner);
+            if queue.is_empty() {
+                self.queues.remove(&table);
+            }
         }
     }
 }
@@ -77,7 +104,9 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.locks.state.lock().waiting.remove(&self.owner);
+        self.locks.state.lock().end_waiting(self.owner);
+        // Who stood behind may be the first now.
+        self.locks.released.notify_waiters();
     }
 }
 
@@ -107,13 +136,11 @@ impl HeldTables {
             tokio::pin!(released);
             // From here on no release is missed.
             released.as_mut().enable();
-            {
-                let mut state = self.locks.state.lock();
-                match state.attempt(table, self.owner) {
-                    Attempt::Taken => break,
-                    Attempt::Held => state.waiting.insert(self.owner, table),
-                    Attempt::Deadlock => return Err(SessionError::Deadlock.into()),
-                };
+            let attempt = self.locks.state.lock().attempt(table, self.owner);
+            match attempt {
+                Attempt::Taken => break,
+                Attempt::Held => {}
+                Attempt::Deadlock => return Err(SessionError::Deadlock.into()),
             }
             released.await;
         }

@@ -9,3 +9,4 @@ mod psql;
 mod restart;
 mod tidy;
 mod wire;
+mod writes;

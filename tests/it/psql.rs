@@ -271,3 +271,63 @@ fn what_the_readme_says_can_be_pasted() -> Result<()> {
     }
     Ok(())
 }
+
+/// `\\copy` in and out, with what Postgres says of a line that cannot be read.
+#[test]
+fn copy_brings_rows_in_and_out() -> Result<()> {
+    let server = Server::start(ServerOptions::default())?;
+    shown(
+        &server,
+        &["CREATE TABLE t (id int PRIMARY KEY, name text, at timestamptz DEFAULT '2024-01-01 00:00+00')"],
+    )?;
+    let file = server.scratch_dir().join("rows.csv");
+    std::fs::write(&file, "id,name\n1,\"a, \"\"b\"\"\"\n2,\n3,\"\"\n")?;
+    let path = file.display();
+    let copy = format!("\\copy t (id, name) from '{path}' csv header");
+    assert_eq!(shown(&server, &[&copy])?, "COPY 3\n");
+    let lines = shown(
+        &server,
+        &["\\copy (SELECT id, name FROM t ORDER BY id) to stdout"],
+    )?;
+    assert_eq!(lines, "1\ta, \"b\"\n2\t\\N\n3\t\n");
+    let csv = shown(
+        &server,
+        &["COPY t TO STDOUT WITH (FORMAT csv, HEADER true, NULL 'none')"],
+    )?;
+    assert!(
+        csv.starts_with("id,name,at\n1,\"a, \"\"b\"\"\",2024-01-01 00:00:00+00\n2,none,"),
+        "{csv}"
+    );
+    // All rows or none, and where the fault is.
+    std::fs::write(&file, "id,name\n4,x\nfive,y\n")?;
+    let output = psql(&server, &["-c", &copy])?;
+    let error = String::from_utf8(output.stderr)?;
+    assert!(
+        error.contains("invalid input syntax for type integer: \"five\"")
+            && error.contains("COPY t, line 3, column id: \"five\""),
+        "{error}"
+    );
+    assert_eq!(
+        shown(&server, &["COPY (SELECT count(*) FROM t) TO STDOUT"])?,
+        "3\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn plain_views_are_listed_and_described() -> Result<()> {
+    let server = server_with_objects()?;
+    shown(
+        &server,
+        &["CREATE VIEW large AS SELECT id, amount FROM orders WHERE amount > 100"],
+    )?;
+    let views = shown(&server, &["\\dv"])?;
+    assert!(views.contains("large") && !views.contains("totals"), "{views}");
+    let described = shown(&server, &["\\d+ large"])?;
+    assert!(
+        described.contains("numeric(8,2)")
+            && described.contains("SELECT id, amount FROM orders WHERE amount > 100"),
+        "{described}"
+    );
+    Ok(())
+}

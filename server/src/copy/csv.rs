@@ -144,8 +144,8 @@ mod tests {
     fn records_end_outside_of_quotes() {
         let mut scanner = Scanner::default();
         let bytes = b"a,\"x\ny\"\nb";
-        assert_eq!(scanner.end(bytes, 0, &options()), Some(8));
-        assert_eq!(scanner.end(bytes, 9, &options()), None);
+        assert_eq!(scanner.end(bytes, 0, &options()), Some(7));
+        assert_eq!(scanner.end(bytes, 8, &options()), None);
         assert!(!scanner.in_quotes());
     }
 }

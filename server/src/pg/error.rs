@@ -514,6 +514,7 @@ mod tests {
             relation: "t".into(),
             schema: "public".into(),
             column: "a".into(),
+            row: "null".into(),
         }
         .into();
         let PgWireBackendMessage::ErrorResponse(response) = Report::of(&error).message(Ending::Error) else {

@@ -57,8 +57,11 @@ impl Tokens<'_> {
                 return Err(self.at(error.with_hint("Cursors go forward only."), position));
             }
         }
-        let direction = self.peek_nth_word(1).is_some()
-            || matches!(self.parser.peek_nth_token_ref(1).token, Token::Number(..));
+        // A cursor may be called like a direction; then nothing follows.
+        let direction = matches!(
+            self.parser.peek_nth_token_ref(1).token,
+            Token::Word(_) | Token::Number(..)
+        );
         let count = if direction && self.word("NEXT") {
             Some(1)
         } else if direction && self.word("ALL") {
@@ -72,7 +75,8 @@ impl Tokens<'_> {
         } else {
             self.count()?.or(Some(1))
         };
-        let _ = self.peek_nth_word(1).is_some() && self.one_of(&["FROM", "IN"]).is_some();
+        let followed = matches!(self.parser.peek_nth_token_ref(1).token, Token::Word(_));
+        let _ = followed && self.one_of(&["FROM", "IN"]).is_some();
         Ok(Statement::Fetch(Fetch {
             cursor: self.name()?,
             count,

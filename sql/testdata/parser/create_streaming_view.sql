@@ -58,9 +58,7 @@ error Unsupported: GRACE PERIOD is not supported yet
 ====
 CREATE VIEW v AS SELECT 1
 ----
-error Unsupported: CREATE VIEW is not supported yet
-  at 8: VIEW
-  hint: Use CREATE STREAMING VIEW: its result is kept up to date and can be read by views and clients.
+CREATE VIEW v AS SELECT 1
 
 ====
 CREATE STREAMING VIEW v SELECT 1

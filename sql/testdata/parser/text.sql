@@ -33,9 +33,7 @@ INSERT INTO t VALUES (1) RETURNING a
 ====
 INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING
 ----
-error Unsupported: INSERT .. ON CONFLICT is not supported yet
-  at 26: ON
-  hint: A streaming view can keep one row per key.
+INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING
 
 ====
 SELECT 1; SELEC 2
@@ -98,9 +96,7 @@ DELETE FROM t
 ====
 COPY t FROM STDIN
 ----
-error Unsupported: COPY is not supported yet
-  at 1: COPY
-  hint: Use INSERT, or CREATE SOURCE over files; COPY comes with a later version.
+COPY t FROM STDIN WITH (FORMAT text, DELIMITER '	', NULL '\N')
 
 ====
 TRUNCATE t

@@ -111,6 +111,13 @@ pub fn rewrite_factor(factor: &mut TableFactor, stream_is_noise: bool) -> Result
             if *with_ordinality {
                 return Err(Error::unsupported("WITH ORDINALITY is not supported"));
             }
+            // Functions of the catalog may be written with their schema.
+            if args.is_some()
+                && let [ObjectNamePart::Identifier(schema), function] = name.0.as_slice()
+                && fold(schema) == "pg_catalog"
+            {
+                *name = ObjectName(vec![function.clone()]);
+            }
             let is_stream = matches!(name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
                 if ident.quote_style.is_none() && fold(ident) == "stream");
             if is_stream && stream_is_noise && args.is_none() && alias.as_ref().is_some_and(|a| !a.explicit) {
