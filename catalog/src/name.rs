@@ -5,6 +5,58 @@ use std::fmt;
 /// The schema of a name that does not say one.
 pub const DEFAULT_SCHEMA: &str = "public";
 
+/// Plain names that would be read as something else where a column, a relation or an alias is named.
+const RESERVED: [&str; 48] = [
+    "all",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "column",
+    "constraint",
+    "create",
+    "cross",
+    "default",
+    "desc",
+    "distinct",
+    "else",
+    "end",
+    "except",
+    "exclude",
+    "false",
+    "foreign",
+    "from",
+    "group",
+    "having",
+    "in",
+    "intersect",
+    "interval",
+    "like",
+    "limit",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "or",
+    "order",
+    "primary",
+    "select",
+    "table",
+    "then",
+    "true",
+    "union",
+    "unique",
+    "watermark",
+    "when",
+    "where",
+];
+
 /// A schema and a name within it, both as stored: folded to lower case unless they were quoted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
@@ -30,7 +82,7 @@ impl ObjectName {
         let mut chars = identifier.chars();
         let plain = chars.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')
             && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if plain {
+        if plain && RESERVED.binary_search(&identifier).is_err() {
             identifier.to_owned()
         } else {
             format!("\"{}\"", identifier.replace('"', "\"\""))
@@ -56,6 +108,8 @@ mod tests {
     fn quotes_only_where_needed() {
         assert_eq!(ObjectName::public("views_1m").to_string(), "views_1m");
         assert_eq!(ObjectName::public("Views").to_string(), "\"Views\"");
+        assert_eq!(ObjectName::quote("like"), "\"like\"");
+        assert!(RESERVED.is_sorted());
         assert_eq!(ObjectName::new("sys", "a\"b").to_string(), "sys.\"a\"\"b\"");
     }
 }

@@ -197,7 +197,7 @@ impl Engine {
     pub fn remove(&self, id: ObjectId) -> Result<()> {
         let entry = self.shared.objects.write().remove(&id);
         match entry {
-            None => return Err(Error::Bug(format!("object {id} is not known to the engine"))),
+            None => return Err(Error::Gone(id)),
             Some(Entry::View(handle)) => handle.stop(),
             Some(Entry::Table(_) | Entry::Source(_)) => {}
         }
@@ -216,7 +216,7 @@ impl Engine {
             .into_iter()
             .map(|(table, changes)| match self.shared.entry(table) {
                 Some(Entry::Table(table)) => Ok(TableWrite { table, changes }),
-                _ => Err(Error::Bug(format!("object {table} is not a table"))),
+                _ => Err(Error::Gone(table)),
             });
         let writes = writes.collect::<Result<Vec<_>>>()?;
         self.shared.tables.write(writes, &self.shared.timeline)?;
@@ -323,9 +323,7 @@ impl Engine {
     fn view(&self, id: ObjectId) -> Result<Arc<QueryHandle>> {
         match self.shared.entry(id) {
             Some(Entry::View(handle)) => Ok(handle),
-            Some(Entry::Table(_) | Entry::Source(_)) | None => {
-                Err(Error::Bug(format!("object {id} is not a streaming view")))
-            }
+            Some(Entry::Table(_) | Entry::Source(_)) | None => Err(Error::Gone(id)),
         }
     }
 }

@@ -13,6 +13,9 @@ pub enum Error {
         sqlstate: &'static str,
         hint: Option<String>,
     },
+    /// An object that was there when the statement was planned was dropped since.
+    #[error("a relation that the statement uses was dropped while it ran (object {0})")]
+    Gone(millpond_catalog::ObjectId),
     /// A source cannot deliver.
     #[error(transparent)]
     Source(#[from] crate::source::SourceError),

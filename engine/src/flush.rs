@@ -44,6 +44,7 @@ pub struct Skipped {
 }
 
 struct Flush<'a> {
+    shared: &'a Shared,
     timeline: &'a Timeline,
     views: Vec<ObjectId>,
     cancelled: &'a dyn Fn() -> bool,
@@ -60,6 +61,7 @@ pub(crate) fn flush(
     let wanted = source_targets(shared, &views);
     timeline.wake(&views);
     let flush = Flush {
+        shared,
         timeline,
         views,
         cancelled,
@@ -100,7 +102,7 @@ fn views_of(shared: &Shared, target: FlushTarget) -> Result<Vec<ObjectId>> {
             views.insert(view);
             Ok(views.into_iter().collect())
         }
-        FlushTarget::View(view) => Err(Error::Bug(format!("object {view} is not a streaming view"))),
+        FlushTarget::View(view) => Err(Error::Gone(view)),
     }
 }
 
@@ -175,6 +177,7 @@ impl Flush<'_> {
                 if !self.is_read_by_a_moving_view(*source) {
                     break;
                 }
+                self.hurry(|_| true);
                 if (self.cancelled)() {
                     return None;
                 }
@@ -196,16 +199,28 @@ impl Flush<'_> {
     fn await_each(&self, done: impl Fn(ObjectId, &Standing) -> bool) -> bool {
         loop {
             let generation = self.timeline.generation();
-            if self
+            let waits: BTreeSet<ObjectId> = self
                 .standings()
-                .all(|(view, standing)| standing.still.is_some() || done(view, &standing))
-            {
+                .filter(|(view, standing)| standing.still.is_none() && !done(*view, standing))
+                .map(|(view, _)| view)
+                .collect();
+            if waits.is_empty() {
                 return true;
             }
+            self.hurry(|view| waits.contains(&view));
             if (self.cancelled)() {
                 return false;
             }
             self.timeline.wait(generation, CANCEL_CHECK);
+        }
+    }
+
+    /// Has views that tick begin their next tick now: whoever flushes does not want to wait for it.
+    fn hurry(&self, wanted: impl Fn(ObjectId) -> bool) {
+        for view in self.views.iter().copied().filter(|view| wanted(*view)) {
+            if let Some(Entry::View(handle)) = self.shared.entry(view) {
+                handle.hurry();
+            }
         }
     }
 

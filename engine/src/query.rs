@@ -184,6 +184,15 @@ impl Query {
         self.hold(QueryState::Starting, "Starting", None);
     }
 
+    pub(crate) fn ticks(&self) -> bool {
+        matches!(self.timer, Timer::Ticking { .. })
+    }
+
+    /// Does not wait for the next tick.
+    pub(crate) fn hurry(&mut self) {
+        self.timer.hurry(self.shared.clock.now_us());
+    }
+
     /// Keeps state and result, and shows why.
     pub(crate) fn fail(&mut self, error: &Error) {
         self.deployment = None;
@@ -546,6 +555,8 @@ fn hint(error: &Error) -> Option<String> {
     match error {
         Error::Unsupported { hint, .. } | Error::User { hint, .. } => hint.clone(),
         Error::Source(SourceError::Failed { hint, .. }) => hint.clone(),
-        Error::Source(SourceError::Unavailable(_)) | Error::Storage(_) | Error::Bug(_) => None,
+        Error::Source(SourceError::Unavailable(_)) | Error::Gone(_) | Error::Storage(_) | Error::Bug(_) => {
+            None
+        }
     }
 }

@@ -75,7 +75,7 @@ fn attempt(shared: &Shared, ids: &[ObjectId]) -> Result<Option<ReadView>> {
     for id in ids {
         let apart = plan.apart.iter().find(|(apart, _, _)| apart == id);
         let snapshot = match shared.entry(*id) {
-            None => return Err(Error::Bug(format!("object {id} is not known to the engine"))),
+            None => return Err(Error::Gone(*id)),
             Some(Entry::Source(_)) => continue,
             Some(Entry::Table(table)) => match plan.cut {
                 Some(cut) => table.relation.snapshot_at(cut),

@@ -9,6 +9,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 mod float_cast;
 mod nullable;
+mod numeric_divide;
 mod processing_time;
 mod session_window;
 mod single_value;
@@ -18,6 +19,7 @@ mod window;
 
 pub use float_cast::FloatCast;
 pub use nullable::Nullable;
+pub use numeric_divide::NumericDivide;
 pub use processing_time::ProcessingTime;
 pub use session_window::SessionWindow;
 pub use single_value::SingleValue;
@@ -30,6 +32,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let sign = datafusion::functions::math::signum().as_ref().clone();
     vec![
         Arc::new(sign.with_aliases(["sign"])),
+        Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
         Arc::new(ScalarUDF::new_from_impl(SessionWindow::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, Operator, Volatility};
-use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal, NegativeExpr};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
 use crate::dataflow::{Distribution, Edge, NodeId, Properties};
@@ -184,13 +185,23 @@ pub(super) fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn Physica
     let context = PhysicalPlanningContext::default();
     let expr = create_physical_expr(expr, schema, &ExecutionProps::new(), &context)?;
     // Integers fail instead of wrapping around.
-    let checked = expr.transform_up(|expr| match expr.downcast_ref::<BinaryExpr>() {
-        Some(binary) if matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) => {
-            let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
-            let checked = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
-            Ok(Transformed::yes(Arc::new(checked) as _))
+    let checked = expr.transform_up(|expr| {
+        if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
+            let data_type = negative.arg().data_type(schema.as_arrow())?;
+            if data_type.is_signed_integer() {
+                let zero = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
+                let minus = BinaryExpr::new(zero, Operator::Minus, Arc::clone(negative.arg()));
+                return Ok(Transformed::yes(Arc::new(minus.with_fail_on_overflow(true)) as _));
+            }
         }
-        _ => Ok(Transformed::no(expr)),
+        match expr.downcast_ref::<BinaryExpr>() {
+            Some(binary) if matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) => {
+                let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
+                let checked = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
+                Ok(Transformed::yes(Arc::new(checked) as _))
+            }
+            _ => Ok(Transformed::no(expr)),
+        }
     })?;
     Ok(checked.data)
 }

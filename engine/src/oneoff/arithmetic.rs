@@ -38,6 +38,18 @@ pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 fn checked_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let expr = match expr {
+        // -x is 0 - x, which overflows at the same value.
+        Expr::Negative(inner) => match inner.get_type(schema).map(|t| ScalarValue::new_zero(&t)) {
+            Ok(Ok(zero)) if name_of(&zero.data_type()).is_some() => Expr::BinaryExpr(BinaryExpr {
+                left: Box::new(Expr::Literal(zero, None)),
+                op: Operator::Minus,
+                right: inner,
+            }),
+            _ => return Ok(Transformed::no(Expr::Negative(inner))),
+        },
+        other => other,
+    };
     let Expr::BinaryExpr(BinaryExpr {
         left,
         op: op @ (Operator::Plus | Operator::Minus | Operator::Multiply),

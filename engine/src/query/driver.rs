@@ -26,6 +26,8 @@ pub(crate) struct QueryHandle {
     bad_rows: Arc<Relation>,
     board: Arc<Board>,
     control: Arc<Control>,
+    /// It works at intervals and not whenever there is input.
+    ticks: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -38,6 +40,8 @@ struct Control {
 #[derive(Default)]
 struct Wishes {
     woken: bool,
+    /// The next tick is wanted now.
+    hurry: bool,
     pause: bool,
     resume: bool,
     stop: bool,
@@ -48,7 +52,7 @@ struct Wishes {
 
 /// What the loop does next.
 enum Order {
-    Turn { resume: bool },
+    Turn { resume: bool, hurry: bool },
     Pause,
     Stop,
 }
@@ -70,6 +74,7 @@ impl QueryHandle {
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
             board: query.board().clone(),
+            ticks: query.ticks(),
             control,
             thread: Mutex::new(None),
         })
@@ -124,6 +129,13 @@ impl QueryHandle {
                 control.wish(|wishes| wishes.woken = true);
             }
         })
+    }
+
+    /// The query does not wait for its next tick.
+    pub(crate) fn hurry(&self) {
+        if self.ticks {
+            self.control.wish(|wishes| wishes.hurry = true);
+        }
     }
 
     /// Returns when the query stands still.
@@ -196,6 +208,7 @@ impl Control {
         } else {
             Order::Turn {
                 resume: std::mem::take(&mut wishes.resume),
+                hurry: std::mem::take(&mut wishes.hurry),
             }
         }
     }
@@ -204,7 +217,11 @@ impl Control {
     fn rest(&self, patience: Option<Duration>) {
         let mut wishes = self.wishes.lock();
         let idle = |wishes: &mut Wishes| {
-            !(wishes.woken || wishes.stop || wishes.resume || (wishes.pause && !wishes.at_rest))
+            !(wishes.woken
+                || wishes.hurry
+                || wishes.stop
+                || wishes.resume
+                || (wishes.pause && !wishes.at_rest))
         };
         match patience {
             None => self.changed.wait_while(&mut wishes, idle),
@@ -239,9 +256,12 @@ fn drive(mut query: Query, control: &Control, clock: &dyn Clock) {
                 control.wish(|wishes| wishes.at_rest = true);
                 control.rest(None);
             }
-            Order::Turn { resume } => {
+            Order::Turn { resume, hurry } => {
                 if resume {
                     query.resume();
+                }
+                if hurry {
+                    query.hurry();
                 }
                 // What panics here is a defect of the driver; the query keeps its last commit and shows why.
                 let next =

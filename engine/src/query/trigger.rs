@@ -1,7 +1,8 @@
 //! When an epoch may begin.
 //!
 //! A ticking trigger fires on multiples of its interval since 1970-01-01 00:00 UTC. A tick takes in all input that is
-//! there when it fires, in as many epochs as the size bound needs. Missed ticks are not made up.
+//! there when it fires, in as many epochs as the size bound needs. Missed ticks are not made up. A FLUSH makes a tick of
+//! its own.
 
 use std::time::Duration;
 
@@ -71,6 +72,15 @@ impl Timer {
             });
         }
         Ok(())
+    }
+
+    /// The next tick is due now.
+    pub(crate) fn hurry(&mut self, now_us: i64) {
+        if let Timer::Ticking { phase, .. } = self
+            && let Phase::Waiting { next_us } = phase
+        {
+            *next_us = now_us.min(*next_us);
+        }
     }
 
     pub(crate) fn tick(&mut self) -> Option<&mut Tick> {

@@ -36,6 +36,33 @@ pub(super) fn boot(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
+/// Makes sure that the text in the log will make the same object again: what cannot be read back would keep the server
+/// from starting.
+pub(super) fn check_record(shared: &Shared, object: &Object, replaces: Option<ObjectId>) -> Result<()> {
+    let mut catalog = shared.catalog.read().as_ref().clone();
+    if let Some(old) = replaces {
+        catalog.apply(Edit::Dropped(old));
+    }
+    let catalog = Arc::new(catalog);
+    let relations = ServerRelations::background(shared.engine.clone(), catalog.clone());
+    let context = PlanContext {
+        catalog: &catalog,
+        settings: &Settings::default(),
+        relations: &relations,
+        parameter_types: &[],
+    };
+    let sql = &object.create_sql;
+    match plan_object(sql, object.id, &context) {
+        Ok((again, _)) if again.columns == object.columns && again.name == object.name => Ok(()),
+        Ok(_) => Err(Error::Bug(format!(
+            "the object would be another one after a restart: {sql}"
+        ))),
+        Err(error) => Err(Error::Bug(format!(
+            "the object could not be started again: {error}: {sql}"
+        ))),
+    }
+}
+
 fn start_again(shared: &Shared, id: ObjectId, record: &ObjectRecord) -> Result<()> {
     let catalog = shared.catalog.read().clone();
     let relations = ServerRelations::background(shared.engine.clone(), catalog.clone());

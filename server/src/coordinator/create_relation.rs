@@ -38,6 +38,7 @@ impl Shared {
         object: Object,
         start: impl FnOnce(&Object) -> Result<()>,
     ) -> Result<()> {
+        boot::check_record(self, &object, replaces)?;
         if let Some(old) = replaces {
             self.forget(old)?;
         }

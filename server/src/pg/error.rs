@@ -212,6 +212,7 @@ fn of_engine(error: &EngineError) -> Report {
             }
         }
         EngineError::Storage(error) => Report::new(of_storage(error), message),
+        EngineError::Gone(_) => Report::new(of_kind(ErrorKind::UndefinedTable), message),
         EngineError::Bug(_) => Report::new(INTERNAL_ERROR, message),
     }
 }

@@ -12,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use millpond_catalog::SqlType;
 use sqlparser::ast::BinaryOperator;
 
-use crate::function::TimestampDifference;
+use crate::function::{NumericDivide, TimestampDifference};
 
 use super::literal;
 
@@ -30,7 +30,7 @@ impl ExprPlanner for Operators {
         let (left, right) = type_literals(&op, left, right, schema);
         // The types of a deep expression take long to find, and only these operators need them.
         let types = match op {
-            BinaryOperator::Plus | BinaryOperator::Minus => {
+            BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Divide => {
                 left.get_type(schema).ok().zip(right.get_type(schema).ok())
             }
             _ => None,
@@ -39,6 +39,7 @@ impl ExprPlanner for Operators {
             (BinaryOperator::Minus, Some((l, r))) if is_timestamp(&l) && is_timestamp(&r) => {
                 Some(timestamp_difference(left.clone(), right.clone(), &l, &r))
             }
+            (BinaryOperator::Divide, Some((l, r))) => numeric_divide(&left, &right, &l, &r),
             (BinaryOperator::Minus, Some((DataType::Date32, DataType::Date32))) => {
                 let days = |e: Expr| Expr::Cast(Cast::new(Box::new(e), DataType::Int32));
                 Some(binary_expr(
@@ -129,6 +130,27 @@ fn timestamp_difference(left: Expr, right: Expr, left_type: &DataType, right_typ
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
         vec![cast(left, left_type), cast(right, right_type)],
     ))
+}
+
+/// A division in which one side is a numeric and the other one or an integer.
+fn numeric_divide(left: &Expr, right: &Expr, left_type: &DataType, right_type: &DataType) -> Option<Expr> {
+    if !left_type.is_decimal() && !right_type.is_decimal() {
+        return None;
+    }
+    let numeric = |expr: &Expr, data_type: &DataType| match data_type {
+        DataType::Decimal128(..) => Some(expr.clone()),
+        // Enough for each of them.
+        _ if data_type.is_integer() => Some(Expr::Cast(Cast::new(
+            Box::new(expr.clone()),
+            DataType::Decimal128(20, 0),
+        ))),
+        _ => None,
+    };
+    let operands = vec![numeric(left, left_type)?, numeric(right, right_type)?];
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(
+        Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
+        operands,
+    )))
 }
 
 /// Days are added as integers.

@@ -7,7 +7,7 @@
 
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::expr::{Between, InList};
@@ -220,6 +220,19 @@ fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>>
     Ok(Transformed::yes(expr))
 }
 
+/// Fails where an operator between integer constants overflows: the library would wrap around when it computes them.
+pub fn check_overflows(plan: &LogicalPlan) -> DataFusionResult<()> {
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                check_overflow(expr).map_err(|error| DataFusionError::External(Box::new(error)))?;
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })
+    .map(|_| ())
+}
+
 /// Integers fail instead of wrapping around, which they do where the library computes constants.
 fn check_overflow(expr: &Expr) -> Result<()> {
     let (sql_type, fits) = match constant(expr) {
@@ -241,6 +254,10 @@ fn constant(expr: &Expr) -> Option<(i128, DataType)> {
         Expr::Literal(ScalarValue::Int16(Some(value)), _) => Some((i128::from(*value), DataType::Int16)),
         Expr::Literal(ScalarValue::Int32(Some(value)), _) => Some((i128::from(*value), DataType::Int32)),
         Expr::Literal(ScalarValue::Int64(Some(value)), _) => Some((i128::from(*value), DataType::Int64)),
+        Expr::Cast(cast) if cast.field.data_type().is_signed_integer() => {
+            constant(&cast.expr).map(|(value, _)| (value, cast.field.data_type().clone()))
+        }
+        Expr::Negative(inner) => constant(inner).map(|(value, data_type)| (-value, data_type)),
         Expr::BinaryExpr(binary) => {
             let ((left, data_type), (right, other)) = (constant(&binary.left)?, constant(&binary.right)?);
             let value = match binary.op {

@@ -260,6 +260,7 @@ fn bind_query(query: &mut LogicalPlan, values: &[ScalarValue]) -> Result<()> {
         let value = values.get(index).cloned().unwrap_or(ScalarValue::Null);
         Ok(Expr::Literal(value, None))
     });
+    let bound = bound.and_then(|query| literal::check_overflows(&query).map(|()| query));
     *query = bound.map_err(|error| translate::translate(error, &SourceText::new("")))?;
     Ok(())
 }

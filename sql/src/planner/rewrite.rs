@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use super::Purpose;
 
 mod literals;
+mod number;
 mod output_names;
 mod postgres;
 mod set_returning;

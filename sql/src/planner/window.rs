@@ -15,6 +15,7 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::prelude::get_field;
+use datafusion::scalar::ScalarValue;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments, TableFactor};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -417,7 +418,7 @@ fn check_time(time: &Expr, schema: &DFSchema, function: &str) -> Result<()> {
 
 /// Microseconds as a literal argument of the placeholder.
 fn literal_us(us: i64) -> Expr {
-    lit(us)
+    lit(ScalarValue::DurationMicrosecond(Some(us)))
 }
 
 /// Shared so that a plan can be built while remarks are collected.

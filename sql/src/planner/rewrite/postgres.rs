@@ -11,6 +11,8 @@ use crate::function::AtTimeZone;
 use crate::planner::Purpose;
 use crate::planner::names::fold;
 
+use super::number;
+
 pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
     match expr {
         Expr::Function(function) => {
@@ -33,13 +35,11 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 });
             }
         }
-        // Beyond what a numeric holds here.
         Expr::Value(value) => {
             if let Value::Number(number, _) = &value.value
-                && has_wide_exponent(number)
+                && let Some(literal) = number::rewrite(number)
             {
-                let text = Expr::Value(Value::SingleQuotedString(number.clone()).into());
-                *expr = cast(text, DataType::DoublePrecision);
+                *expr = literal;
             }
         }
         Expr::Interval(interval) => {
@@ -141,17 +141,6 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
         }
         _ => None,
     }
-}
-
-/// The greatest exponent with which a number is read as a numeric.
-const NUMERIC_EXPONENT_MAX: u32 = 37;
-
-fn has_wide_exponent(number: &str) -> bool {
-    number.split_once(['e', 'E']).is_some_and(|(_, exponent)| {
-        exponent
-            .parse::<i32>()
-            .map_or(true, |exponent| exponent.unsigned_abs() > NUMERIC_EXPONENT_MAX)
-    })
 }
 
 /// `mod(a, b)` is `a % b`.

@@ -1,8 +1,8 @@
 //! Relations in FROM: `TABLE t`, `TABLE(f(..))`, `FROM STREAM t`, and clauses that the library would ignore.
 
 use sqlparser::ast::{
-    Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableFactor,
-    TableFunctionArgs,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select,
+    SetExpr, TableFactor, TableFunctionArgs,
 };
 use sqlparser::parser::Parser;
 
@@ -76,6 +76,9 @@ pub fn rewrite_factor(factor: &mut TableFactor, stream_is_noise: bool) -> Result
             let FunctionArguments::List(list) = &mut function.args else {
                 return Err(Error::syntax("TABLE(..) takes a function call"));
             };
+            if is_window(&function.name) {
+                list.args.iter_mut().try_for_each(nested_window)?;
+            }
             *factor = TableFactor::Table {
                 name: std::mem::replace(&mut function.name, ObjectName(Vec::new())),
                 alias: alias.take(),
@@ -118,6 +121,11 @@ pub fn rewrite_factor(factor: &mut TableFactor, stream_is_noise: bool) -> Result
             {
                 *name = ObjectName(vec![function.clone()]);
             }
+            if let Some(args) = args
+                && is_window(name)
+            {
+                args.args.iter_mut().try_for_each(nested_window)?;
+            }
             let is_stream = matches!(name.0.as_slice(), [ObjectNamePart::Identifier(ident)]
                 if ident.quote_style.is_none() && fold(ident) == "stream");
             if is_stream && stream_is_noise && args.is_none() && alias.as_ref().is_some_and(|a| !a.explicit) {
@@ -126,6 +134,48 @@ pub fn rewrite_factor(factor: &mut TableFactor, stream_is_noise: bool) -> Result
             }
         }
         _ => {}
+    }
+    Ok(())
+}
+
+fn is_window(name: &ObjectName) -> bool {
+    let windows = ["tumble", "hop", "cumulate", "session"];
+    matches!(name.0.as_slice(), [ObjectNamePart::Identifier(ident)] if windows.contains(&fold(ident).as_str()))
+}
+
+/// A window in place of the relation of another: `tumble(hop(t, ..), ..)` is `tumble((SELECT * FROM hop(t, ..)), ..)`.
+fn nested_window(argument: &mut FunctionArg) -> Result<()> {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
+        return Ok(());
+    };
+    let Expr::Function(function) = expr else {
+        return Ok(());
+    };
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let is_table =
+        matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(ident)] if fold(ident) == "table");
+    if is_table && let [inner] = list.args.as_mut_slice() {
+        let inner = inner.clone();
+        *argument = inner;
+        return nested_window(argument);
+    }
+    if is_window(&function.name) {
+        let mut select = select_all_from(function.name.clone())?;
+        if let Some(TableFactor::Table { args, .. }) = select.from.first_mut().map(|f| &mut f.relation) {
+            *args = Some(TableFunctionArgs {
+                args: std::mem::take(&mut list.args),
+                settings: None,
+            });
+        }
+        let dialect = sqlparser::dialect::PostgreSqlDialect {};
+        let query = Parser::new(&dialect)
+            .try_with_sql("SELECT 1")
+            .and_then(|mut parser| parser.parse_query());
+        let mut query = query.map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
+        *query.body = SetExpr::Select(Box::new(select));
+        *expr = Expr::Subquery(query);
     }
     Ok(())
 }

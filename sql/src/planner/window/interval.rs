@@ -7,14 +7,14 @@ use datafusion::scalar::ScalarValue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::planner::literal;
 
-/// The microseconds of an argument: an interval, text, or a number of microseconds that planning put there.
+/// The microseconds of an argument: an interval, text, or a duration that planning put there.
 pub fn of_expr(expr: &Expr, what: &str) -> Result<i64> {
     match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => of_interval(*interval, what),
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)), _) => {
             microseconds(text, what)
         }
-        Expr::Literal(ScalarValue::Int64(Some(us)), _) => Ok(*us),
+        Expr::Literal(ScalarValue::DurationMicrosecond(Some(us)), _) => Ok(*us),
         Expr::Cast(cast) => of_expr(&cast.expr, what),
         Expr::Alias(alias) => of_expr(&alias.expr, what),
         Expr::Negative(inner) => Ok(-of_expr(inner, what)?),
