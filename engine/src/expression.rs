@@ -207,7 +207,7 @@ pub(crate) fn row_as_json(rows: &RecordBatch, row: usize) -> Vec<u8> {
 }
 
 /// False for errors that any row would give: defects, missing features, lack of memory.
-fn is_about_a_row(error: &DataFusionError) -> bool {
+pub(crate) fn is_about_a_row(error: &DataFusionError) -> bool {
     !matches!(
         error.find_root(),
         DataFusionError::Internal(_)
@@ -233,7 +233,7 @@ pub fn user_error(error: &DataFusionError) -> Error {
 }
 
 /// The error's text as Postgres would put it, where it has one.
-fn message(error: &DataFusionError) -> String {
+pub(crate) fn message(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ArrowError(error, _) => match error.as_ref() {
             ArrowError::DivideByZero => "division by zero".to_owned(),

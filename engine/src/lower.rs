@@ -7,15 +7,21 @@
 mod aggregate;
 mod aggregate_call;
 mod aggregate_columns;
+mod complete;
 mod constant;
 mod empty;
+mod first_rows;
+mod grouping_sets;
 mod join;
 mod optimize;
+mod recompute_aggregate;
 mod relation;
 mod session;
+mod slot;
 mod step;
 mod stream;
 mod unsupported;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +38,7 @@ use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties}
 use crate::error::{Error, Result};
 use crate::logical::{SessionAssign, WindowAssign};
 use crate::lower::stream::Stream;
+use crate::operator::recompute::spec::Computation;
 use crate::operator::spec::OperatorSpec;
 
 /// What decides how a view's plan is lowered, beside the plan.
@@ -45,6 +52,7 @@ pub struct LowerOptions {
 /// Lowers an analysed plan, which need not be optimised.
 pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
     let plan = optimize(plan.clone())?;
+    complete::check(&plan, options)?;
     let mut lowering = Lowering {
         options,
         inputs: Vec::new(),
@@ -85,10 +93,13 @@ impl Lowering<'_> {
                 let input = self.lower(&projection.input)?;
                 self.project(input, &projection.expr, &projection.schema)
             }
-            LogicalPlan::Filter(filter) => {
-                let input = self.lower(&filter.input)?;
-                self.filter(input, &filter.predicate)
-            }
+            LogicalPlan::Filter(filter) => match self.ranked(filter)? {
+                Some(stream) => Ok(stream),
+                None => {
+                    let input = self.lower(&filter.input)?;
+                    self.filter(input, &filter.predicate)
+                }
+            },
             LogicalPlan::SubqueryAlias(alias) => Ok(self.lower(&alias.input)?.renamed(&alias.schema)),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Join(join) => self.join(join),
@@ -102,6 +113,10 @@ impl Lowering<'_> {
                 let keys = input.schema().columns().into_iter().map(Expr::Column).collect();
                 self.aggregate(&Aggregate::try_new(Arc::clone(input), keys, Vec::new())?)
             }
+            LogicalPlan::Distinct(Distinct::On(distinct)) => self.distinct_on(distinct),
+            LogicalPlan::Window(window) => self.window(window),
+            LogicalPlan::Sort(sort) => self.sort(sort),
+            LogicalPlan::Limit(limit) => self.limit(limit),
             LogicalPlan::Extension(_) => {
                 if let Some(assign) = WindowAssign::of(plan) {
                     let input = self.lower(&assign.input)?;
@@ -138,6 +153,10 @@ impl Lowering<'_> {
                 OperatorSpec::FinalAggregate(_) => "aggregate",
                 OperatorSpec::Join(_) => "join",
                 OperatorSpec::Constant(_) => "constant",
+                OperatorSpec::Recompute(spec) => match spec.computation {
+                    Computation::Plan { .. } => "recompute",
+                    Computation::First(_) => "first",
+                },
             },
         };
         let before = self

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod relation;
+mod repeat;
 mod session;
 mod window;
 
@@ -16,12 +17,15 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use millpond_catalog::ObjectId;
+
+pub(crate) use repeat::{Repeated, slot, slot_column};
 
 use crate::error::{Error, Result};
 use crate::logical::RelationSource;
@@ -90,6 +94,8 @@ fn session(options: &OneoffOptions) -> DataFusionResult<SessionState> {
     Ok(SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
+        // DISTINCT ON is planned with it.
+        .with_aggregate_functions(vec![first_value_udaf()])
         .build())
 }
 

@@ -16,6 +16,7 @@ mod constant;
 mod group_table;
 mod join;
 pub(crate) mod map;
+pub mod recompute;
 pub(crate) mod session;
 mod union;
 mod unnest;

@@ -18,10 +18,10 @@ use millpond_catalog::OutputMode;
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
+use crate::lower::Lowering;
 use crate::lower::aggregate_call::{Call, call};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
 use crate::lower::stream::{Stream, Time, local, physical, window_schema};
-use crate::lower::{Lowering, unsupported};
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
 };
@@ -64,24 +64,30 @@ impl Lowering<'_> {
         self.aggregates_above += 1;
         let input = self.lower(&aggregate.input);
         self.aggregates_above -= 1;
-        let mut stream = input?;
-        if aggregate
-            .group_expr
-            .iter()
-            .any(|expr| matches!(expr, Expr::GroupingSet(_)))
-        {
-            return Err(unsupported::clause_error(
-                "GROUPING SETS, ROLLUP or CUBE",
-                "each set of keys is a grouping of its own",
-                "Write one view per grouping, or combine them with UNION ALL.",
-            ));
+        match aggregate.group_expr.as_slice() {
+            [Expr::GroupingSet(sets)] => self.grouping_sets(input?, sets, aggregate),
+            _ => self.aggregate_over(input?, aggregate),
         }
-        let calls = aggregate.aggr_expr.iter().map(call).collect::<Result<Vec<_>>>()?;
+    }
+
+    /// Aggregates the rows of a stream, which is that of the input.
+    pub(super) fn aggregate_over(&mut self, mut stream: Stream, aggregate: &Aggregate) -> Result<Stream> {
+        let calls = aggregate
+            .aggr_expr
+            .iter()
+            .map(call)
+            .collect::<Result<Option<Vec<_>>>>()?;
+        let Some(calls) = calls else {
+            let stream = self.expand_windows(stream)?;
+            let keys = self.keys(&stream, &aggregate.group_expr)?;
+            self.check_append(&stream, &keys, aggregate)?;
+            return self.recompute_aggregate(stream, aggregate);
+        };
         if stream.window.is_some() && !can_slice(&stream, aggregate, &calls)? {
             stream = self.expand_windows(stream)?;
         }
         let keys = self.keys(&stream, &aggregate.group_expr)?;
-        self.check_append(&stream, &keys, aggregate, &calls)?;
+        self.check_append(&stream, &keys, aggregate)?;
         self.build(stream, keys, calls, aggregate)
     }
 
@@ -139,18 +145,12 @@ impl Lowering<'_> {
     }
 
     /// In append mode the last aggregation hands over groups that are final, so it needs a window that becomes final.
-    fn check_append(
-        &self,
-        stream: &Stream,
-        keys: &Keys,
-        aggregate: &Aggregate,
-        calls: &[Call],
-    ) -> Result<()> {
+    fn check_append(&self, stream: &Stream, keys: &Keys, aggregate: &Aggregate) -> Result<()> {
         let is_last = self.aggregates_above == 0;
         if self.options.output_mode != OutputMode::Append || !is_last || keys.is_final() {
             return Ok(());
         }
-        if calls.is_empty() && !aggregate.group_expr.is_empty() && stream.append_only {
+        if aggregate.aggr_expr.is_empty() && !aggregate.group_expr.is_empty() && stream.append_only {
             // DISTINCT over rows that are only added: a value comes out when it is first seen, and stays.
             return Ok(());
         }
@@ -388,7 +388,7 @@ impl Lowering<'_> {
     }
 
     /// Late rows are dropped and counted where windows are assigned, since the aggregation sees a row once per window.
-    fn drop_late_at_assignment(&mut self, node: NodeId) {
+    pub(super) fn drop_late_at_assignment(&mut self, node: NodeId) {
         let mut node = node;
         loop {
             match &mut self.nodes[node.0].kind {

@@ -21,8 +21,8 @@ enum What {
     Read(AccumulatorKind, Reading),
 }
 
-/// Understands an aggregate expression of a plan.
-pub(super) fn call(expr: &Expr) -> Result<Call> {
+/// Understands an aggregate expression of a plan; `None` for a call without an accumulator.
+pub(super) fn call(expr: &Expr) -> Result<Option<Call>> {
     let Expr::AggregateFunction(function) = expr.clone().unalias() else {
         return Err(Error::Bug(format!("{expr} is no aggregate")));
     };
@@ -34,17 +34,14 @@ pub(super) fn call(expr: &Expr) -> Result<Call> {
             None => What::Rows,
             Some(_) => What::Read(AccumulatorKind::Count, Reading::Count),
         };
-        return Ok(Call {
+        return Ok(Some(Call {
             what,
             argument: None,
             filter,
-        });
+        }));
     }
     let [argument] = params.args.as_slice() else {
-        return Err(not_incremental(
-            &format!("{name}() with several arguments"),
-            "Count one column, or a row of them.",
-        ));
+        return Ok(None);
     };
     let (kind, reading) = match (name, params.distinct) {
         ("count", false) => (AccumulatorKind::Count, Reading::Count),
@@ -57,37 +54,17 @@ pub(super) fn call(expr: &Expr) -> Result<Call> {
         ("max", _) => (AccumulatorKind::Max, Reading::Extreme),
         ("bool_and" | "every", _) => (AccumulatorKind::Booleans, Reading::And),
         ("bool_or", _) => (AccumulatorKind::Booleans, Reading::Or),
-        (other, _) => return Err(unknown(other)),
+        _ => return Ok(None),
     };
-    Ok(Call {
+    Ok(Some(Call {
         what: What::Read(kind, reading),
         argument: Some(argument.clone()),
         filter,
-    })
+    }))
 }
 
 fn is_not_null_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if !matches!(value, ScalarValue::Null) && !value.is_null())
-}
-
-fn not_incremental(what: &str, instead: &str) -> Error {
-    Error::Unsupported {
-        message: format!("{what} cannot be kept up to date by a streaming view"),
-        hint: Some(instead.to_owned()),
-    }
-}
-
-fn unknown(name: &str) -> Error {
-    let instead = match name {
-        "array_agg" | "string_agg" => "Keep the rows in a view and aggregate in the SELECT that reads it.",
-        "first_value" | "last_value" | "nth_value" => "Use min() or max().",
-        "median" | "approx_median" | "percentile_cont" | "approx_percentile_cont" | "quantile_cont" => {
-            "Group into ranges with width_bucket() or date_bin() and count, or compute it in the SELECT that reads a view."
-        }
-        "approx_distinct" => "Use count(DISTINCT x), which is exact.",
-        _ => "Available are count, sum, avg, min, max, bool_and and bool_or, with DISTINCT and FILTER.",
-    };
-    not_incremental(&format!("The aggregate {name}()"), instead)
 }
 
 impl Call {

@@ -20,6 +20,10 @@ pub(super) fn has_no_rows(plan: &LogicalPlan) -> bool {
         LogicalPlan::SubqueryAlias(alias) => has_no_rows(&alias.input),
         LogicalPlan::Unnest(unnest) => has_no_rows(&unnest.input),
         LogicalPlan::Distinct(Distinct::All(input)) => has_no_rows(input),
+        LogicalPlan::Distinct(Distinct::On(distinct)) => has_no_rows(&distinct.input),
+        LogicalPlan::Window(window) => has_no_rows(&window.input),
+        LogicalPlan::Sort(sort) => has_no_rows(&sort.input),
+        LogicalPlan::Limit(limit) => has_no_rows(&limit.input),
         LogicalPlan::Union(union) => union.inputs.iter().all(|input| has_no_rows(input)),
         LogicalPlan::Join(join) => {
             join::has_no_rows(join.join_type, has_no_rows(&join.left), has_no_rows(&join.right))

@@ -21,6 +21,7 @@ use crate::operator::spec::MapStep;
 use crate::window::WindowRule;
 
 /// The output of a logical node: a dataflow node, steps on top of it, and perhaps a window assignment on top of those.
+#[derive(Clone)]
 pub(super) struct Stream {
     pub node: NodeId,
     /// To be applied to the node's output, as one `Map`.

@@ -5,5 +5,6 @@ mod golden;
 mod harness;
 mod planner;
 mod random;
+mod recompute;
 mod session;
 mod watermark;

@@ -8,24 +8,9 @@ use crate::error::Error;
 pub(super) fn node(plan: &LogicalPlan) -> Error {
     let (clause, reason, instead) = match plan {
         LogicalPlan::Limit(_) => (
-            "LIMIT and OFFSET",
-            "which rows are first changes with every new row",
-            "Leave it out of the view and put it on the SELECT that reads the view.",
-        ),
-        LogicalPlan::Sort(_) => (
-            "ORDER BY",
-            "the result is a table, and tables have no order",
-            "Leave it out of the view and put it on the SELECT that reads the view.",
-        ),
-        LogicalPlan::Distinct(_) => (
-            "DISTINCT ON",
-            "which row of a group is the first changes with every new row",
-            "Use GROUP BY with min() or max(), or SELECT DISTINCT.",
-        ),
-        LogicalPlan::Window(_) => (
-            "A window function (OVER)",
-            "each new row changes the results of other rows",
-            "Use GROUP BY, or tumble() and hop() for windows in time.",
+            "LIMIT and OFFSET with an expression",
+            "how many rows they keep must not change",
+            "Use a number.",
         ),
         LogicalPlan::RecursiveQuery(_) => (
             "WITH RECURSIVE",

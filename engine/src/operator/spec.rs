@@ -19,6 +19,8 @@ use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
 use crate::operator::constant::Constant;
 use crate::operator::join::Join;
 use crate::operator::map::Map;
+use crate::operator::recompute::Recompute;
+use crate::operator::recompute::spec::RecomputeSpec;
 use crate::operator::session::SessionAssign;
 use crate::operator::union::Union;
 use crate::operator::unnest::Unnest;
@@ -39,6 +41,7 @@ pub enum OperatorSpec {
     Join(Arc<JoinSpec>),
     /// These rows, from the first epoch on.
     Constant(RecordBatch),
+    Recompute(Arc<RecomputeSpec>),
 }
 
 impl OperatorSpec {
@@ -54,6 +57,7 @@ impl OperatorSpec {
             OperatorSpec::FinalAggregate(spec) => Box::new(FinalAggregate::new(Arc::clone(spec), name)?),
             OperatorSpec::Constant(rows) => Box::new(Constant::new(rows.clone())),
             OperatorSpec::Join(spec) => Box::new(Join::new(Arc::clone(spec), name)?),
+            OperatorSpec::Recompute(spec) => Box::new(Recompute::new(Arc::clone(spec), name)?),
         })
     }
 }
@@ -295,6 +299,7 @@ impl fmt::Display for OperatorSpec {
                 };
                 write!(f, "FinalAggregate {spec}, emits {emit}")
             }
+            OperatorSpec::Recompute(spec) => write!(f, "{spec}"),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
             spec.window.as_ref().is_some_and(|window| window.watermark)
         }
         NodeKind::Operator(OperatorSpec::SessionAssign(spec)) => spec.watermark,
+        NodeKind::Operator(OperatorSpec::Recompute(spec)) => spec.closing.is_some(),
         NodeKind::Operator(
             OperatorSpec::Map(_)
             | OperatorSpec::WindowAssign(_)

@@ -147,12 +147,53 @@ map1: Map [c@0, count(Int64(1))@1 as count(*)]
 -- update
 SELECT k, array_agg(x) FROM t GROUP BY k
 ----
-error: The aggregate array_agg() cannot be kept up to date by a streaming view
-hint: Keep the rows in a view and aggregate in the SELECT that reads it.
+recompute0: Recompute by [k]: array_agg(t.x), emits changes
+  columns: k integer, array_agg(t.x) bigint[]
+  key: k
+  changes: any
+  state: all input rows per (k), kept for ever
+  <- to workers by hash of k
+  input0: Read t
+    columns: k integer, x bigint
+    changes: any
 
 -- update
 SELECT k, count(*) FROM t GROUP BY ROLLUP (k)
 ----
-error: GROUPING SETS, ROLLUP or CUBE cannot be kept up to date by a streaming view: each set of keys is a grouping of its own
-hint: Write one view per grouping, or combine them with UNION ALL.
+map2: Map [k@0, count(Int64(1))@2 as count(*)]
+  columns: k integer, count(*) bigint
+  changes: any
+  union0: Union
+    columns: k integer, __grouping_id smallint, count(Int64(1)) bigint
+    changes: any
+    map0: Map [NULL as k, 1 as __grouping_id, count(Int64(1))@0]
+      columns: k integer, __grouping_id smallint, count(Int64(1)) bigint
+      changes: any
+      aggregate0: FinalAggregate by [] accumulates [rows], emits changes
+        columns: count(Int64(1)) bigint
+        changes: any
+        state: one group
+        <- all rows to one worker
+        partial0: PartialAggregate by [] accumulates [rows]
+          columns: rows bigint
+          changes: insertions only
+          input0: Read t
+            columns: k integer
+            changes: any
+    map1: Map [k@0, 0 as __grouping_id, count(Int64(1))@1]
+      columns: k integer, __grouping_id smallint, count(Int64(1)) bigint
+      key: k
+      changes: any
+      aggregate1: FinalAggregate by [k] accumulates [rows], emits changes
+        columns: k integer, count(Int64(1)) bigint
+        key: k
+        changes: any
+        state: one group per (k), kept for ever
+        <- to workers by hash of k
+        partial1: PartialAggregate by [k] accumulates [rows]
+          columns: k integer, rows bigint
+          changes: insertions only
+          input0: Read t
+            columns: k integer
+            changes: any
 

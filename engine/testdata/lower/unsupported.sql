@@ -1,22 +1,4 @@
 -- update
-SELECT k FROM t ORDER BY k
-----
-error: ORDER BY cannot be kept up to date by a streaming view: the result is a table, and tables have no order
-hint: Leave it out of the view and put it on the SELECT that reads the view.
-
--- update
-SELECT k FROM t LIMIT 3
-----
-error: LIMIT and OFFSET cannot be kept up to date by a streaming view: which rows are first changes with every new row
-hint: Leave it out of the view and put it on the SELECT that reads the view.
-
--- update
-SELECT k, row_number() OVER (ORDER BY x) FROM t
-----
-error: A window function (OVER) cannot be kept up to date by a streaming view: each new row changes the results of other rows
-hint: Use GROUP BY, or tumble() and hop() for windows in time.
-
--- update
 SELECT t.k FROM t JOIN e ON t.k = e.k
 ----
 map1: Map [k@0]
@@ -89,12 +71,6 @@ map1: Map [k@0]
           columns: x bigint, ts timestamp without time zone
           event time: ts
           changes: insertions only
-
--- update
-SELECT DISTINCT ON (k) k, s FROM t ORDER BY k, s
-----
-error: DISTINCT ON cannot be kept up to date by a streaming view: which row of a group is the first changes with every new row
-hint: Use GROUP BY with min() or max(), or SELECT DISTINCT.
 
 -- update
 SELECT 1 AS one

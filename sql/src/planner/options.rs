@@ -30,9 +30,9 @@ pub const VIEW_OPTIONS: &[OptionDeclaration] = &[
     OptionDeclaration {
         name: "output_mode",
         aliases: &[],
-        value: "'update' or 'append'",
+        value: "'update', 'append' or 'complete'",
         default: "'update'",
-        doc: "What the view shows: the current result, or only rows that are final.",
+        doc: "What the view shows: the current result, only rows that are final, or the whole result for ever.",
     },
     OptionDeclaration {
         name: "trigger",
@@ -274,7 +274,7 @@ pub fn view_options(
         match &clause.kind {
             EmitKind::OnWindowClose => set_once(&mut mode, OutputMode::Append, "output mode", position)?,
             EmitKind::Changes => set_once(&mut mode, OutputMode::Update, "output mode", position)?,
-            EmitKind::Complete => return Err(at(complete())),
+            EmitKind::Complete => set_once(&mut mode, OutputMode::Complete, "output mode", position)?,
             EmitKind::Every(every) => set_once(
                 &mut trigger,
                 parse_trigger(every).map_err(at)?,
@@ -300,20 +300,15 @@ fn set_once<T: PartialEq>(place: &mut Option<T>, value: T, what: &str, position:
     }
 }
 
-fn complete() -> Error {
-    Error::unsupported("output mode complete is not supported yet")
-        .with_hint("Mode update shows the same rows; only state is freed as the watermark passes.")
-}
-
 fn output_mode(value: &str) -> Result<OutputMode> {
     match value.to_lowercase().as_str() {
         "update" => Ok(OutputMode::Update),
         "append" => Ok(OutputMode::Append),
-        "complete" => Err(complete()),
+        "complete" => Ok(OutputMode::Complete),
         other => Err(
             Error::invalid(format!("invalid value for option \"output_mode\": \"{value}\"")).with_hint_if(
-                suggest::did_you_mean(other, ["update", "append"])
-                    .or(Some("Use update or append.".to_owned())),
+                suggest::did_you_mean(other, ["update", "append", "complete"])
+                    .or(Some("Use update, append or complete.".to_owned())),
             ),
         ),
     }

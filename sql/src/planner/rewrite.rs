@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 
 use super::Purpose;
 
+mod frames;
+mod limit;
 mod literals;
 mod number;
 mod output_names;
@@ -89,10 +91,10 @@ impl VisitorMut for Rewriter {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if let Err(error) = tables::rewrite_query(query) {
-            return ControlFlow::Break(error);
-        }
-        flow(windows::rewrite_query(query))
+        let rewritten = tables::rewrite_query(query)
+            .and_then(|()| limit::rewrite_query(query))
+            .and_then(|()| windows::rewrite_query(query));
+        flow(rewritten)
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
@@ -108,6 +110,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        frames::rewrite_select(select);
         for item in &mut select.projection {
             if let SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) = item {
                 literals::narrow(expr);
@@ -122,6 +125,9 @@ impl VisitorMut for Rewriter {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         windows::rewrite_legacy(expr);
+        if let Expr::Function(function) = expr {
+            frames::rewrite_function(function);
+        }
         literals::narrow_operands(expr);
         flow(postgres::rewrite_expr(expr, self.purpose))
     }

@@ -22,7 +22,6 @@ use datafusion::optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
-use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
@@ -39,8 +38,6 @@ use super::translate::translate;
 fn view_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
         Arc::new(SimplifyExpressions::new()),
-        // DISTINCT is a group without aggregates.
-        Arc::new(ReplaceDistinctWithAggregate::new()),
         // Subqueries become joins, which have operators.
         Arc::new(RewriteSetComparison::new()),
         Arc::new(ExistsInProjection::default()),

@@ -200,11 +200,18 @@ CREATE STREAMING VIEW bad AS SELECT k FROM ev WHERE v = $1
 error UndefinedParameter: a streaming view cannot have parameters
 
 ====
-CREATE STREAMING VIEW bad WITH (outputmode = 'complete') AS SELECT k FROM ev
+CREATE STREAMING VIEW whole WITH (outputmode = 'complete') AS SELECT k, count(*) AS n FROM ev GROUP BY k ORDER BY n DESC LIMIT 3
 ----
-error Unsupported: output mode complete is not supported yet
-  at 33: outputmode
-  hint: Mode update shows the same rows; only state is freed as the watermark passes.
+CreateView whole reads [1]
+  k text
+  n bigint not null
+  ViewOptions { output_mode: Complete, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
+  CREATE STREAMING VIEW whole WITH (output_mode = 'complete') AS SELECT k, count(*) AS n FROM ev GROUP BY k ORDER BY n DESC LIMIT 3
+  Limit: skip=0, fetch=3
+    Sort: n DESC NULLS FIRST
+      Projection: ev.k, count(Int64(1)) AS count(*) AS n
+        Aggregate: groupBy=[[ev.k]], aggr=[[count(Int64(1))]]
+          TableScan: ev projection=[k]
 
 ====
 CREATE STREAMING VIEW bad WITH (output_mod = 'update') AS SELECT k FROM ev
@@ -375,7 +382,7 @@ v6 depends on stream ev
 v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
-sessions depends on stream ev
+whole depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -392,7 +399,7 @@ v6 depends on stream ev
 v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
-sessions depends on stream ev
+whole depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -421,4 +428,4 @@ error UndefinedTable: relation "nothing" does not exist
 DROP STREAM ev CASCADE
 ----
 Drop [14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
-notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view sessions, streaming view v2
+notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view whole, streaming view v2

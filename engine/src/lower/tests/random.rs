@@ -88,7 +88,7 @@ fn remove_some(live: &mut RecordBatch, random: &mut Random) -> RecordBatch {
     out
 }
 
-fn check(sql: &str, seed: u64) {
+pub(super) fn check(sql: &str, seed: u64) {
     let mut random = Random::new(seed);
     let plan = plan(sql);
     let dataflow = lower(&plan, &LowerOptions::default()).unwrap_or_else(|error| panic!("{sql}: {error}"));

@@ -1,0 +1,33 @@
+//! Complete mode: the view is the whole result of an aggregation, and nothing of it is freed by the watermark.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::logical_plan::Distinct;
+use millpond_catalog::OutputMode;
+
+use crate::error::{Error, Result};
+use crate::lower::LowerOptions;
+
+/// As in Spark, complete mode is for aggregations: a result that grows with its input is not to be kept as a whole.
+pub(super) fn check(plan: &LogicalPlan, options: &LowerOptions) -> Result<()> {
+    if options.output_mode != OutputMode::Complete {
+        return Ok(());
+    }
+    let mut aggregates = false;
+    plan.apply(|node| {
+        aggregates |= matches!(
+            node,
+            LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(Distinct::All(_))
+        );
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if aggregates {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        message:
+            "output_mode 'complete' needs an aggregation: without one the result only grows with its input"
+                .to_owned(),
+        hint: Some("Use output_mode 'update', which shows the same rows, or 'append'.".to_owned()),
+    })
+}
