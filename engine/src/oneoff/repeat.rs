@@ -28,7 +28,7 @@ use millpond_catalog::ObjectId;
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::logical::RelationSource;
+use crate::logical::{RelationSource, Rows};
 use crate::oneoff::{Readable, physical};
 use crate::operator::map::record_batch;
 
@@ -60,6 +60,7 @@ pub(crate) fn slot(schema: &Schema) -> DataFusionResult<LogicalPlan> {
         schema: Arc::new(Schema::new(fields.collect::<Vec<Field>>())),
         watermark: None,
         append_only: false,
+        rows: Rows::Snapshot,
     };
     LogicalPlanBuilder::scan("slot", Arc::new(source), None)?.build()
 }
