@@ -383,6 +383,7 @@ v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
 whole depends on stream ev
+sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -400,6 +401,7 @@ v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
 whole depends on stream ev
+sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
   hint: Use DROP ... CASCADE to drop the dependent objects too.
@@ -427,5 +429,5 @@ error UndefinedTable: relation "nothing" does not exist
 ====
 DROP STREAM ev CASCADE
 ----
-Drop [14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
-notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view whole, streaming view v2
+Drop [15, 14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
+notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view whole, streaming view sessions, streaming view v2
