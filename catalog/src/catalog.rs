@@ -32,6 +32,12 @@ impl Catalog {
         self.objects.values()
     }
 
+    /// Those that have rows: all but the sinks.
+    pub fn relations(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects()
+            .filter(|object| !matches!(object.kind, crate::ObjectKind::Sink(_)))
+    }
+
     /// Applies a planned edit.
     pub fn apply(&mut self, edit: Edit) {
         match edit {

@@ -35,6 +35,7 @@ pub enum ObjectKind {
     Source(Source),
     View(StreamingView),
     PlainView(PlainView),
+    Sink(Sink),
 }
 
 /// Rows inserted by SQL. `CREATE STREAM` makes one that is append-only.
@@ -104,6 +105,17 @@ pub struct StreamingView {
 pub struct PlainView {
     /// The SELECT, as written by the user.
     pub query: String,
+}
+
+/// A query whose changes leave the server. It has no rows of its own to read.
+#[derive(Debug, Clone)]
+pub struct Sink {
+    /// Value of the `connector` option.
+    pub connector: String,
+    /// The options of the connector, in the order written.
+    pub options: Options,
+    /// The query; for `FROM v`, that which reads all of v.
+    pub view: StreamingView,
 }
 
 /// Event time of a relation: W = max(column) - delay.
@@ -178,6 +190,24 @@ impl Object {
             ObjectKind::Source(_) => "source",
             ObjectKind::View(_) => "streaming view",
             ObjectKind::PlainView(_) => "view",
+            ObjectKind::Sink(_) => "sink",
+        }
+    }
+
+    /// The query of a streaming view or sink.
+    pub fn query(&self) -> Option<&StreamingView> {
+        match &self.kind {
+            ObjectKind::View(view) => Some(view),
+            ObjectKind::Sink(sink) => Some(&sink.view),
+            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => None,
+        }
+    }
+
+    pub fn query_mut(&mut self) -> Option<&mut StreamingView> {
+        match &mut self.kind {
+            ObjectKind::View(view) => Some(view),
+            ObjectKind::Sink(sink) => Some(&mut sink.view),
+            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => None,
         }
     }
 
@@ -195,7 +225,7 @@ impl Object {
         match &self.kind {
             ObjectKind::Table(table) => table.watermark.as_ref(),
             ObjectKind::Source(source) => source.watermark.as_ref(),
-            ObjectKind::View(_) | ObjectKind::PlainView(_) => None,
+            ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => None,
         }
     }
 }

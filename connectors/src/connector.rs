@@ -52,6 +52,13 @@ pub fn reference() -> String {
         text += &reference_table(connector.options);
         text += "\n";
     }
+    for sink in crate::sink::SINKS {
+        text += &format!("### Sink `{}`\n\n{}\n\n", sink.name, sink.doc);
+        if !sink.options.is_empty() {
+            text += &reference_table(sink.options);
+            text += "\n";
+        }
+    }
     text += "### Every format\n\n";
     text += &reference_table(format::bad_row::OPTIONS);
     text += "\n";

@@ -32,6 +32,9 @@ pub enum Error {
     /// The declared columns do not fit the connector or format.
     #[error("{message}")]
     Columns { message: String, hint: Option<String> },
+    /// A sink cannot take rows back.
+    #[error("{message}")]
+    Changing { message: String, hint: &'static str },
     /// Known, but not built yet.
     #[error("{what} is not supported yet")]
     NotSupported { what: String, hint: Option<String> },
@@ -55,6 +58,7 @@ impl Error {
             Error::UnknownConnector { .. }
             | Error::MissingOption { .. }
             | Error::Columns { .. }
+            | Error::Changing { .. }
             | Error::NotSupported { .. }
             | Error::Missing { .. }
             | Error::Source(_) => None,
@@ -70,6 +74,7 @@ impl Error {
             Error::Columns { hint, .. } | Error::NotSupported { hint, .. } | Error::Missing { hint, .. } => {
                 hint.as_deref()
             }
+            Error::Changing { hint, .. } => Some(hint),
             Error::DuplicateOption { .. } | Error::InvalidOption { .. } => None,
             Error::Source(SourceError::Failed { hint, .. }) => hint.as_deref(),
             Error::Source(SourceError::Unavailable(_)) => None,

@@ -17,6 +17,7 @@ mod nexmark;
 pub mod options;
 mod rate;
 mod rate_micro_batch;
+pub mod sink;
 mod socket;
 
 use std::sync::Arc;

@@ -26,6 +26,7 @@ use crate::query::step::{QueryInput, ReadFrom};
 use crate::query::{Query, QueryParts};
 use crate::read::{self, ReadView};
 use crate::runtime::{Plan, Runtime};
+use crate::sink::Sink;
 use crate::source::{Source, SourceContext};
 use crate::source_notes::StoredNotes;
 use crate::table::keys::KeyIndex;
@@ -147,10 +148,23 @@ impl Engine {
     /// Starts the query of a view from its last checkpoint, or holds it if it is paused. Everything it reads was added
     /// before. What goes wrong while the query starts or runs is told by its status, not here.
     pub fn add_view(&self, object: &Object, dataflow: Dataflow) -> Result<()> {
-        let ObjectKind::View(view) = &object.kind else {
-            return Err(Error::Bug(format!("{} is not a streaming view", object.name)));
+        self.add_query(object, dataflow, None)
+    }
+
+    /// Starts the query of a sink, which hands its changes to `target` instead of keeping them.
+    pub fn add_sink(&self, object: &Object, dataflow: Dataflow, target: Box<dyn Sink>) -> Result<()> {
+        self.add_query(object, dataflow, Some(target))
+    }
+
+    fn add_query(&self, object: &Object, dataflow: Dataflow, target: Option<Box<dyn Sink>>) -> Result<()> {
+        let Some(view) = object.query() else {
+            return Err(Error::Bug(format!("{} has no query", object.name)));
         };
-        let parts = self.query_parts(object, &view.options, dataflow)?;
+        let mut parts = self.query_parts(object, &view.options, dataflow)?;
+        if let Some(target) = target {
+            parts.sink = target.description();
+            parts.target = Some(target);
+        }
         let query = Query::recover(parts, self.shared.clone())?;
         let handle = QueryHandle::new(&query, view.paused);
         self.shared.timeline.add_waker(object.id, handle.waker());
@@ -190,6 +204,7 @@ impl Engine {
             consumers: crate::query::watermark::consumers(&dataflow),
             dataflow: Arc::new(dataflow),
             options: options.clone(),
+            target: None,
         })
     }
 

@@ -19,6 +19,9 @@ pub enum Error {
     /// A source cannot deliver.
     #[error(transparent)]
     Source(#[from] crate::source::SourceError),
+    /// A sink cannot take what it is given.
+    #[error(transparent)]
+    Sink(#[from] crate::sink::SinkError),
     /// Storage failed or found damage.
     #[error(transparent)]
     Storage(#[from] std::sync::Arc<millpond_storage::Error>),

@@ -2,6 +2,7 @@
 
 pub mod epoch;
 pub mod error;
+pub mod sink;
 pub mod source;
 
 pub mod dataflow;

@@ -51,7 +51,7 @@ impl RelationSource {
         let append_only = match &object.kind {
             ObjectKind::Table(table) => table.append_only,
             ObjectKind::Source(_) => true,
-            ObjectKind::View(_) => view_append_only,
+            ObjectKind::View(_) | ObjectKind::Sink(_) => view_append_only,
             ObjectKind::PlainView(_) => false,
         };
         Self {

@@ -34,6 +34,7 @@ use crate::engine::Shared;
 use crate::epoch::EpochContext;
 use crate::error::{Error, Result};
 use crate::runtime::{Abandon, Deployment, EpochInput, EpochOutput, Plan};
+use crate::sink::{Sink, SinkError};
 use crate::source::{Limit, Position, SourceError};
 
 use board::{Board, Standing};
@@ -64,6 +65,8 @@ pub(crate) struct QueryParts {
     /// Nodes whose result depends on a watermark.
     pub(crate) consumers: Vec<usize>,
     pub(crate) options: ViewOptions,
+    /// Where the changes go, if not into the relation.
+    pub(crate) target: Option<Box<dyn Sink>>,
 }
 
 /// When the query wants its next turn, unless it is woken before.
@@ -242,7 +245,8 @@ impl Query {
                 self.retry = None;
                 next
             }
-            Err(Error::Source(SourceError::Unavailable(reason))) => self.back_off(now_us, &reason),
+            Err(Error::Source(SourceError::Unavailable(reason))) => self.back_off(now_us, "Source", &reason),
+            Err(Error::Sink(SinkError::Unavailable(reason))) => self.back_off(now_us, "Sink", &reason),
             Err(error) => {
                 self.fail(&error);
                 Next::OnWake
@@ -250,8 +254,8 @@ impl Query {
         }
     }
 
-    /// A source that is not there comes back or does not; the query waits with its state and says so.
-    fn back_off(&mut self, now_us: i64, reason: &str) -> Next {
+    /// A source or sink that is not there comes back or does not; the query waits with its state and says so.
+    fn back_off(&mut self, now_us: i64, what: &str, reason: &str) -> Next {
         self.deployment = None;
         let wait_us = self
             .retry
@@ -260,7 +264,7 @@ impl Query {
         let at_us = now_us.saturating_add(wait_us);
         self.retry = Some(Retry { at_us, wait_us });
         self.board.idle(format!(
-            "Source unavailable, trying again in {} ms: {reason}",
+            "{what} unavailable, trying again in {} ms: {reason}",
             wait_us / 1000
         ));
         Next::At(at_us)
@@ -554,9 +558,13 @@ fn offsets(inputs: &[QueryInput], record: &BatchRecord) -> Value {
 fn hint(error: &Error) -> Option<String> {
     match error {
         Error::Unsupported { hint, .. } | Error::User { hint, .. } => hint.clone(),
-        Error::Source(SourceError::Failed { hint, .. }) => hint.clone(),
-        Error::Source(SourceError::Unavailable(_)) | Error::Gone(_) | Error::Storage(_) | Error::Bug(_) => {
-            None
+        Error::Source(SourceError::Failed { hint, .. }) | Error::Sink(SinkError::Failed { hint, .. }) => {
+            hint.clone()
         }
+        Error::Source(SourceError::Unavailable(_))
+        | Error::Sink(SinkError::Unavailable(_))
+        | Error::Gone(_)
+        | Error::Storage(_)
+        | Error::Bug(_) => None,
     }
 }

@@ -44,7 +44,9 @@ impl Relations for ServerRelations {
                 .engine
                 .relation(object.id)
                 .is_ok_and(|relation| relation.append_only()),
-            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => false,
+            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => {
+                false
+            }
         };
         Arc::new(RelationSource::new(object, append_only))
     }

@@ -6,6 +6,7 @@
 mod bad_rows;
 mod progress;
 mod queries;
+mod sinks;
 
 use millpond_catalog::{Object, ObjectId};
 use millpond_engine::query::status::QueryStatus;
@@ -21,6 +22,7 @@ pub fn fill(name: &str) -> Option<Fill> {
         "query_state" => progress::query_state,
         "watermarks" => queries::watermarks,
         "bad_rows" => bad_rows::bad_rows,
+        "sinks" => sinks::sinks,
         _ => return None,
     })
 }

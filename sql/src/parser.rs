@@ -19,6 +19,7 @@ mod balance;
 mod copy;
 mod create;
 mod create_relation;
+mod create_sink;
 mod create_streaming_view;
 mod create_view;
 mod cursor;

@@ -16,6 +16,7 @@ use crate::text::SourceText;
 mod assignment;
 mod canonical;
 mod create_relation;
+mod create_sink;
 mod create_streaming_view;
 mod create_view;
 mod cursor;
@@ -85,6 +86,7 @@ fn plan_statement(
         Statement::CreateSource(create) => create_relation::plan_source(create, text, context),
         Statement::CreateView(create) => create_streaming_view::plan(create, text, context),
         Statement::CreatePlainView(create) => create_view::plan(create, text, context),
+        Statement::CreateSink(create) => create_sink::plan(create, text, context),
         Statement::Drop(drop) => drop::plan(drop, text, context),
         Statement::AlterView(alter) => plan_alter(alter, text, context),
         Statement::Insert(insert) => write::plan_insert(insert, text, context),
@@ -134,6 +136,9 @@ pub fn plan_object(
     let planned = match &statement.statement {
         Statement::CreateView(create) if context.catalog.get(id).is_some() => {
             create_streaming_view::plan_anew(create, &statement.text, context)?
+        }
+        Statement::CreateSink(create) if context.catalog.get(id).is_some() => {
+            create_sink::plan_anew(create, &statement.text, context)?
         }
         _ => plan(&statement, context)?,
     };
@@ -185,7 +190,7 @@ fn find_view(
     let position = names::span_start(name).and_then(|start| text.position(start));
     let object = names::lookup(name, context).map_err(|error| error.or_position(position))?;
     match object.kind {
-        millpond_catalog::ObjectKind::View(_) => Ok(object.id),
+        millpond_catalog::ObjectKind::View(_) | millpond_catalog::ObjectKind::Sink(_) => Ok(object.id),
         _ => Err(Error::new(
             ErrorKind::WrongObjectType,
             format!("\"{}\" is not a streaming view", object.name.name),

@@ -43,6 +43,7 @@ pub enum Statement {
     CreateSource(CreateSource),
     CreateView(CreateView),
     CreatePlainView(CreatePlainView),
+    CreateSink(CreateSink),
     Drop(Drop),
     AlterView(AlterView),
     Insert(Insert),
@@ -171,6 +172,26 @@ pub struct CreatePlainView {
     pub query_range: Range<usize>,
 }
 
+/// `CREATE SINK .. FROM v` and `CREATE SINK .. AS SELECT ..`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateSink {
+    pub name: ast::ObjectName,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    /// Of the sink's query and of its connector, together.
+    pub options: Vec<WithOption>,
+    pub source: SinkSource,
+    pub emit: Vec<EmitClause>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SinkSource {
+    /// All rows of a relation, and the query that reads them.
+    From(ast::ObjectName, Box<ast::Query>),
+    /// A query, and where it stands in the text.
+    Query(Box<ast::Query>, Range<usize>),
+}
+
 /// A clause after the query of a view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmitClause {
@@ -208,6 +229,7 @@ pub enum DropKind {
     Stream,
     Source,
     View,
+    Sink,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -279,6 +301,7 @@ pub enum ShowObjects {
     Streams,
     Sources,
     Views,
+    Sinks,
     Schemas,
 }
 

@@ -3,6 +3,7 @@
 mod agreement;
 mod deployment;
 mod exactly_once;
+mod file_formats;
 mod http;
 mod limits;
 mod psql;

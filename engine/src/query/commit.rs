@@ -14,6 +14,7 @@ use super::{Query, bad_rows, consumed, is_due, standing};
 use crate::cut::Published;
 use crate::error::Result;
 use crate::runtime::EpochOutput;
+use crate::sink::Delivery;
 
 impl Query {
     /// After this the epoch has happened.
@@ -21,7 +22,13 @@ impl Query {
         let begin_us = self.shared.clock.elapsed_us();
         let (query, epoch) = (self.parts.object.0, record.epoch().0);
         let mut transaction = self.shared.storage.transaction();
-        if !output.changes.is_empty() {
+        if let Some(target) = &mut self.parts.target {
+            target.write(&Delivery {
+                query_id: &self.ids.0,
+                epoch,
+                changes: &conform(&output.changes, &self.parts.relation.schema())?,
+            })?;
+        } else if !output.changes.is_empty() {
             let changes = conform(&output.changes, &self.parts.relation.schema())?;
             transaction.append(&self.parts.relation, record.cut, changes)?;
         }
@@ -131,7 +138,7 @@ impl Query {
             Published {
                 cut: record.cut,
                 reached: record.reached,
-                changed: !output.changes.is_empty(),
+                changed: parts.target.is_none() && !output.changes.is_empty(),
                 due: is_due(parts, &self.committed),
                 consumed: consumed(&parts.inputs, &self.committed.positions),
             },

@@ -16,7 +16,7 @@ impl Shared {
             .get(alter.view)
             .expect("the planner looked the view up in this catalog");
         let mut object = object.as_ref().clone();
-        let ObjectKind::View(view) = &mut object.kind else {
+        let Some(view) = object.query_mut() else {
             return Err(Error::Bug(
                 "something other than a view was planned as one".into(),
             ));
@@ -31,7 +31,11 @@ impl Shared {
         } else {
             self.engine.resume(object.id)?;
         }
+        let tag = match &object.kind {
+            ObjectKind::Sink(_) => "ALTER SINK",
+            _ => "ALTER MATERIALIZED VIEW",
+        };
         self.apply(Edit::Altered(Arc::new(object)));
-        Ok("ALTER MATERIALIZED VIEW".into())
+        Ok(tag.into())
     }
 }

@@ -17,7 +17,7 @@ const PAUSED: &str = "paused";
 
 /// What the DDL log holds of an object.
 pub(super) fn record(object: &Object) -> ObjectRecord {
-    let paused = matches!(&object.kind, ObjectKind::View(view) if view.paused);
+    let paused = object.query().is_some_and(|view| view.paused);
     ObjectRecord {
         sql: object.create_sql.clone(),
         attributes: serde_json::json!({ PAUSED: paused }),
@@ -74,19 +74,21 @@ fn start_again(shared: &Shared, id: ObjectId, record: &ObjectRecord) -> Result<(
         parameter_types: &[],
     };
     let (mut object, query) = plan_object(&record.sql, id, &context)?;
-    if let ObjectKind::View(view) = &mut object.kind {
+    if let Some(view) = object.query_mut() {
         view.paused = record.attributes[PAUSED].as_bool().unwrap_or(false);
     }
     match (&object.kind, query) {
         (ObjectKind::PlainView(_), _) => {}
         (ObjectKind::Table(_), _) => shared.engine.add_table(&object)?,
         (ObjectKind::Source(source), _) => shared.open_source(&object, source)?,
-        (ObjectKind::View(view), Some(query)) => {
-            shared
-                .engine
-                .add_view(&object, super::create_view::lower(view, &query)?)?;
+        (ObjectKind::View(_) | ObjectKind::Sink(_), Some(query)) => {
+            let view = object.query().expect("a view and a sink have one");
+            let dataflow = super::create_view::lower(view, &query)?;
+            shared.start_query(&object, dataflow)?;
         }
-        (ObjectKind::View(_), None) => return Err(Error::Bug("a view was planned without its query".into())),
+        (ObjectKind::View(_) | ObjectKind::Sink(_), None) => {
+            return Err(Error::Bug("a view was planned without its query".into()));
+        }
     }
     shared.apply(Edit::Created(Arc::new(object)));
     Ok(())

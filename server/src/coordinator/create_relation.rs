@@ -18,7 +18,9 @@ impl Shared {
         self.replace(create.replaces, object, |object| match &object.kind {
             ObjectKind::Source(source) => self.open_source(object, source),
             ObjectKind::PlainView(_) => Ok(()),
-            ObjectKind::Table(_) | ObjectKind::View(_) => Ok(self.engine.add_table(object)?),
+            ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::Sink(_) => {
+                Ok(self.engine.add_table(object)?)
+            }
         })?;
         Ok(tag)
     }

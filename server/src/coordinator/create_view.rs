@@ -1,7 +1,8 @@
-//! CREATE STREAMING VIEW.
+//! CREATE STREAMING VIEW and CREATE SINK.
 
 use datafusion::logical_expr::LogicalPlan;
-use millpond_catalog::{ObjectId, ObjectKind, StreamingView};
+use millpond_catalog::{Object, ObjectId, ObjectKind, StreamingView};
+use millpond_connectors::sink;
 use millpond_engine::dataflow::Dataflow;
 use millpond_engine::lower::LowerOptions;
 use millpond_sql::plan::CreateView;
@@ -12,14 +13,33 @@ use crate::error::{Error, Result};
 impl Shared {
     pub(super) fn create_view(&self, create: CreateView) -> Result<String> {
         let object = create.object.with_id(ObjectId(self.storage.next_object_id()));
-        let ObjectKind::View(view) = &object.kind else {
+        let Some(view) = object.query() else {
             return Err(Error::Bug("a view was planned as something else".into()));
         };
         let dataflow = lower(view, &create.query)?;
+        let mut tag = "CREATE MATERIALIZED VIEW";
+        if let ObjectKind::Sink(sink) = &object.kind {
+            let append_only = dataflow.root().properties.append_only;
+            sink::validate(&sink.connector, &sink.options, &object.columns, append_only)?;
+            tag = "CREATE SINK";
+        }
         self.replace(create.replaces, object, |object| {
-            Ok(self.engine.add_view(object, dataflow)?)
+            self.start_query(object, dataflow)
         })?;
-        Ok("CREATE MATERIALIZED VIEW".into())
+        Ok(tag.into())
+    }
+
+    /// Starts the query of a view or sink.
+    pub(super) fn start_query(&self, object: &Object, dataflow: Dataflow) -> Result<()> {
+        match &object.kind {
+            ObjectKind::Sink(sink) => {
+                let target = sink::open(&sink.connector, &sink.options, &object.columns)?;
+                Ok(self.engine.add_sink(object, dataflow, target)?)
+            }
+            ObjectKind::View(_) | ObjectKind::Table(_) | ObjectKind::Source(_) => {
+                Ok(self.engine.add_view(object, dataflow)?)
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
-use millpond_catalog::{ObjectId, ObjectKind, StreamingView};
+use millpond_catalog::{ObjectId, ObjectKind, Sink, StreamingView};
 use millpond_engine::oneoff;
 use millpond_sql::plan::{Explain, ExplainTarget};
 use millpond_sql::statement::ExplainStage;
@@ -34,7 +34,9 @@ impl Execution<'_> {
     async fn dataflow(&mut self, plan: Plan, analyze: bool) -> Result<String> {
         match plan.kind {
             PlanKind::CreateView(create) => match &create.object.kind {
-                ObjectKind::View(view) => Ok(lower(view, &create.query)?.to_string()),
+                ObjectKind::View(view) | ObjectKind::Sink(Sink { view, .. }) => {
+                    Ok(lower(view, &create.query)?.to_string())
+                }
                 ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => {
                     Err(Error::Bug("a view was planned as something else".into()))
                 }
@@ -91,7 +93,7 @@ impl Execution<'_> {
         let object = catalog
             .get(id)
             .ok_or_else(|| Error::Bug(format!("view {id} was dropped meanwhile")))?;
-        let ObjectKind::View(view) = &object.kind else {
+        let Some(view) = object.query() else {
             return Err(Error::Bug(format!("object {id} is not a view")));
         };
         match stage {

@@ -220,7 +220,7 @@ pub fn relation_of(context: &SystemContext, value: &Value) -> Option<std::sync::
     let oid = class_of(context, value)?;
     context
         .catalog
-        .objects()
+        .relations()
         .find(|object| oid_of_object(object) == oid)
         .cloned()
 }

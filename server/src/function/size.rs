@@ -35,7 +35,7 @@ fn relation_size(context: &SystemContext, arguments: &[Value]) -> Result<Value> 
 fn all_relations(context: &SystemContext, _arguments: &[Value]) -> Result<Value> {
     let sizes = context
         .catalog
-        .objects()
+        .relations()
         .map(|object| crate::pg_catalog::relation_bytes(context, object.id));
     Ok(sizes.sum::<u64>().into())
 }

@@ -68,7 +68,7 @@ fn view(context: &SystemContext, name: &str) -> Result<ObjectId> {
     let oid = context.relation_oid(schema, name).ok_or_else(missing)?;
     let object = context.object_of_oid(oid).ok_or_else(missing)?;
     match object.kind {
-        ObjectKind::View(_) => Ok(object.id),
+        ObjectKind::View(_) | ObjectKind::Sink(_) => Ok(object.id),
         ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) => {
             let message = format!("\"{name}\" is not a streaming view");
             Err(undefined(ErrorKind::WrongObjectType, message))

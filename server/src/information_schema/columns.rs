@@ -8,7 +8,7 @@ use crate::pg_catalog::{Rows, SystemContext, Value, all_system_tables, default_t
 /// A relation with its columns: schema, name, columns, whether it can be changed.
 fn relations(context: &SystemContext) -> Vec<(&str, &str, &[Column], bool)> {
     let system = all_system_tables().map(|t| (t.schema, t.name, &t.columns[..], false));
-    let user = context.catalog.objects().map(|object| {
+    let user = context.catalog.relations().map(|object| {
         let insertable = matches!(object.kind, ObjectKind::Table(_));
         (
             object.name.schema.as_str(),

@@ -9,7 +9,7 @@ use crate::pg_catalog::{Rows, SystemContext, primary_key, primary_key_name};
 fn keyed(context: &SystemContext) -> impl Iterator<Item = &Arc<Object>> {
     context
         .catalog
-        .objects()
+        .relations()
         .filter(|object| !primary_key(object).is_empty())
 }
 

@@ -11,7 +11,7 @@ fn table_type(object: &Object) -> &'static str {
     match object.kind {
         ObjectKind::Table(_) => "BASE TABLE",
         ObjectKind::Source(_) => "FOREIGN",
-        ObjectKind::View(_) | ObjectKind::PlainView(_) => "VIEW",
+        ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => "VIEW",
     }
 }
 
@@ -21,7 +21,7 @@ fn relations(context: &SystemContext) -> Vec<(&str, &str, &'static str, bool)> {
         let kind = if table.is_view { "VIEW" } else { "BASE TABLE" };
         (table.schema, table.name, kind, false)
     });
-    let user = context.catalog.objects().map(|object| {
+    let user = context.catalog.relations().map(|object| {
         let insertable = matches!(object.kind, ObjectKind::Table(_));
         (
             object.name.schema.as_str(),
@@ -47,7 +47,7 @@ pub fn tables(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn views(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let Some(query) = view_query(object) else { continue };
         rows.add([
             ("table_catalog", (&context.session.database).into()),
@@ -65,7 +65,7 @@ pub fn views(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn foreign_tables(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let ObjectKind::Source(source) = &object.kind else {
             continue;
         };

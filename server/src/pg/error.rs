@@ -7,6 +7,7 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use millpond_connectors::Error as ConnectorError;
 use millpond_engine::error::Error as EngineError;
+use millpond_engine::sink::SinkError;
 use millpond_engine::source::SourceError;
 use millpond_sql::ErrorKind;
 use millpond_storage::Error as StorageError;
@@ -201,6 +202,16 @@ fn of_engine(error: &EngineError) -> Report {
             hint: hint.clone(),
             ..Report::new(sqlstate, message)
         },
+        EngineError::Sink(error) => {
+            let (code, hint) = match error {
+                SinkError::Unavailable(_) => ("HV00N", None),
+                SinkError::Failed { hint, .. } => ("HV000", hint.clone()),
+            };
+            Report {
+                hint,
+                ..Report::new(code, message)
+            }
+        }
         EngineError::Source(error) => {
             let hint = match error {
                 SourceError::Unavailable(_) => None,
@@ -233,7 +244,7 @@ fn of_connector(error: &ConnectorError) -> &'static str {
             INVALID_PARAMETER_VALUE
         }
         ConnectorError::Columns { .. } => "42P16",
-        ConnectorError::NotSupported { .. } => FEATURE_NOT_SUPPORTED,
+        ConnectorError::NotSupported { .. } | ConnectorError::Changing { .. } => FEATURE_NOT_SUPPORTED,
         ConnectorError::Missing { .. } => "58P01",
         ConnectorError::Source(error) => of_source(error),
     }

@@ -12,7 +12,7 @@ pub fn pg_attribute(context: &SystemContext, rows: &mut Rows) {
             add(rows, table.oid, position, column, oid::C_COLLATION);
         }
     }
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         // No column of a materialized view is NOT NULL, whatever is known of its query.
         let is_view = matches!(object.kind, ObjectKind::View(_) | ObjectKind::PlainView(_));
         for (position, column) in object.columns.iter().enumerate() {
@@ -78,7 +78,7 @@ fn add(rows: &mut Rows, relation: u32, position: usize, column: &Column, collati
 }
 
 pub fn pg_attrdef(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         for (position, column) in object.columns.iter().enumerate() {
             if let Some(default) = &column.default {
                 rows.add([

@@ -12,7 +12,7 @@ use super::{SystemContext, oid};
 pub fn primary_key(object: &Object) -> &[usize] {
     match &object.kind {
         ObjectKind::Table(table) => table.primary_key(),
-        ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => &[],
+        ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => &[],
     }
 }
 
@@ -39,7 +39,7 @@ pub fn table_of_constraint(context: &SystemContext, oid: u32) -> Option<&Arc<Obj
     let has_key = |object: &&Arc<Object>| !primary_key(object).is_empty();
     context
         .catalog
-        .objects()
+        .relations()
         .filter(has_key)
         .find(|object| oid::primary_key(object.id) == oid)
 }
@@ -49,7 +49,7 @@ fn numbers(positions: &[usize]) -> Value {
 }
 
 pub fn pg_index(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let key = primary_key(object);
         if key.is_empty() {
             continue;
@@ -78,7 +78,7 @@ pub fn pg_index(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn pg_constraint(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let key = primary_key(object);
         if key.is_empty() {
             continue;

@@ -184,7 +184,7 @@ impl SystemContext {
 
     /// The table whose primary key has an index of this oid.
     pub fn table_of_index(&self, oid: u32) -> Option<&Arc<Object>> {
-        self.catalog.objects().find(|object| {
+        self.catalog.relations().find(|object| {
             oid::primary_key_index(object.id) == oid && !super::constraint::primary_key(object).is_empty()
         })
     }

@@ -10,12 +10,12 @@ pub fn query(object: &Object) -> Option<&str> {
     match &object.kind {
         ObjectKind::View(view) => Some(&view.query),
         ObjectKind::PlainView(view) => Some(&view.query),
-        ObjectKind::Table(_) | ObjectKind::Source(_) => None,
+        ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::Sink(_) => None,
     }
 }
 
 pub fn pg_rewrite(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let Some(query) = query(object) else { continue };
         rows.add([
             ("oid", oid::rewrite(object.id).into()),
@@ -30,7 +30,7 @@ pub fn pg_rewrite(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn pg_depend(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let rule = oid::rewrite(object.id);
         let mut add = |on: ObjectId, kind: char| {
             rows.add([

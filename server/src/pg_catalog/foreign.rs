@@ -8,10 +8,13 @@ use super::rows::Rows;
 use super::{SystemContext, oid};
 
 fn sources(context: &SystemContext) -> impl Iterator<Item = (&Object, &Source)> {
-    context.catalog.objects().filter_map(|object| match &object.kind {
-        ObjectKind::Source(source) => Some((&**object, source)),
-        ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => None,
-    })
+    context
+        .catalog
+        .relations()
+        .filter_map(|object| match &object.kind {
+            ObjectKind::Source(source) => Some((&**object, source)),
+            ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => None,
+        })
 }
 
 /// Connectors in use, in the order of their names, which numbers them.

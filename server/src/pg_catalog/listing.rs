@@ -12,7 +12,7 @@ pub fn pg_tables(context: &SystemContext, rows: &mut Rows) {
         .map(|t| (t.schema, t.name, false));
     let tables = context
         .catalog
-        .objects()
+        .relations()
         .filter(|o| matches!(o.kind, ObjectKind::Table(_)));
     let user = tables.map(|o| {
         (
@@ -60,7 +60,7 @@ pub fn pg_views(context: &SystemContext, rows: &mut Rows) {
 
 /// Streaming views.
 pub fn pg_matviews(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let ObjectKind::View(view) = &object.kind else {
             continue;
         };
@@ -79,7 +79,7 @@ pub fn pg_matviews(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn pg_indexes(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.objects().filter(|o| !primary_key(o).is_empty()) {
+    for object in context.catalog.relations().filter(|o| !primary_key(o).is_empty()) {
         rows.add([
             ("schemaname", (&object.name.schema).into()),
             ("tablename", (&object.name.name).into()),

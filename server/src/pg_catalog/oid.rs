@@ -142,7 +142,7 @@ pub fn oid_of_row_type(context: &SystemContext, schema: Option<&str>, name: &str
 
 /// The object whose row type this is, and whether it is the array of it.
 pub fn object_of_row_type(context: &SystemContext, oid: u32) -> Option<(&Arc<Object>, bool)> {
-    context.catalog.objects().find_map(|object| match oid {
+    context.catalog.relations().find_map(|object| match oid {
         _ if oid == row_type(object.id) => Some((object, false)),
         _ if oid == row_type_array(object.id) => Some((object, true)),
         _ => None,

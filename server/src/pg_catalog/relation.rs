@@ -13,7 +13,8 @@ pub fn kind(object: &Object) -> char {
     match &object.kind {
         ObjectKind::Table(_) => 'r',
         ObjectKind::Source(_) => 'f',
-        ObjectKind::View(_) => 'm',
+        // A sink is in no list of relations.
+        ObjectKind::View(_) | ObjectKind::Sink(_) => 'm',
         ObjectKind::PlainView(_) => 'v',
     }
 }
@@ -52,7 +53,7 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
             },
         );
     }
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let kind = kind(object);
         add(
             rows,

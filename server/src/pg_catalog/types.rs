@@ -117,7 +117,7 @@ pub fn pg_type(context: &SystemContext, rows: &mut Rows) {
         .iter()
         .find(|t| t.name == "record")
         .expect("record is declared");
-    for object in context.catalog.objects() {
+    for object in context.catalog.relations() {
         let row = Row {
             oid: oid::row_type(object.id),
             name: object.name.name.clone(),

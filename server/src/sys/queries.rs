@@ -1,6 +1,6 @@
 //! `sys.queries`, `sys.query_sources` and `sys.watermarks`: the state of each query at this moment.
 
-use millpond_catalog::{Object, ObjectKind, OutputMode, Trigger};
+use millpond_catalog::{Object, OutputMode, Trigger};
 use millpond_engine::progress::Progress;
 use millpond_engine::query::status::{QueryState, QueryStatus};
 
@@ -9,15 +9,12 @@ use crate::pg_catalog::{Rows, SystemContext, Value};
 
 pub fn queries(context: &SystemContext, rows: &mut Rows) {
     for (status, object) in running(context) {
-        let ObjectKind::View(view) = &object.kind else {
+        let Some(view) = object.query() else {
             continue;
         };
-        let (state, failure) = match &status.state {
-            QueryState::Starting => ("starting", None),
-            QueryState::Running => ("running", None),
-            QueryState::Paused => ("paused", None),
-            QueryState::Failed(failure) => ("failed", Some(failure)),
-            QueryState::Stopped => ("stopped", None),
+        let failure = match &status.state {
+            QueryState::Failed(failure) => Some(failure),
+            _ => None,
         };
         rows.add([
             ("id", (&status.id).into()),
@@ -25,7 +22,7 @@ pub fn queries(context: &SystemContext, rows: &mut Rows) {
             ("name", (&status.name).into()),
             ("view_schema", (&object.name.schema).into()),
             ("view_name", (&object.name.name).into()),
-            ("state", state.into()),
+            ("state", state(&status.state).into()),
             ("status_message", (&status.message).into()),
             ("is_active", status.is_active().into()),
             ("is_data_available", status.is_data_available.into()),
@@ -46,6 +43,16 @@ pub fn queries(context: &SystemContext, rows: &mut Rows) {
             ("error_epoch", failure.and_then(|f| f.epoch).into()),
             ("error_offsets", failure.map(|f| f.offsets.to_string()).into()),
         ]);
+    }
+}
+
+pub fn state(state: &QueryState) -> &'static str {
+    match state {
+        QueryState::Starting => "starting",
+        QueryState::Running => "running",
+        QueryState::Paused => "paused",
+        QueryState::Failed(_) => "failed",
+        QueryState::Stopped => "stopped",
     }
 }
 

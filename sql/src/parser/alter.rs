@@ -12,12 +12,14 @@ impl Tokens<'_> {
             || self.words(&["MATERIALIZED", "VIEW"])
             || self.words(&["STREAMING", "TABLE"])
             || self.words(&["MATERIALIZED", "TABLE"])
-            || self.word("VIEW");
+            || self.word("VIEW")
+            || self.word("SINK");
         if !view {
             let what = self.peek_word().unwrap_or_default();
             return Err(self.here(
-                Error::unsupported(format!("ALTER {what} is not supported yet"))
-                    .with_hint("ALTER STREAMING VIEW v PAUSE and RESUME are supported."),
+                Error::unsupported(format!("ALTER {what} is not supported yet")).with_hint(
+                    "ALTER STREAMING VIEW v PAUSE and RESUME are supported, and the same for sinks.",
+                ),
             ));
         }
         let if_exists = self.words(&["IF", "EXISTS"]);

@@ -7,10 +7,6 @@ use super::Tokens;
 
 /// Kinds that are refused, with what to do instead.
 const REFUSED: &[(&[&str], &str)] = &[
-    (
-        &["SINK"],
-        "Sinks come with a later version; clients read a streaming view with SELECT.",
-    ),
     (&["SUBSCRIPTION"], ""),
     (
         &["CONNECTION"],
@@ -83,6 +79,9 @@ impl Tokens<'_> {
         if self.word("SOURCE") || self.words(&["EXTERNAL", "STREAM"]) || self.words(&["EXTERNAL", "TABLE"]) {
             return self.create_source(or_replace);
         }
+        if self.word("SINK") {
+            return self.create_sink(or_replace);
+        }
         if let Some((words, hint)) = REFUSED.iter().find(|(words, _)| self.peek_words(words)) {
             let error = Error::unsupported(format!("CREATE {} is not supported yet", words.join(" ")));
             return Err(self.here(if hint.is_empty() {
@@ -91,7 +90,7 @@ impl Tokens<'_> {
                 error.with_hint(*hint)
             }));
         }
-        Err(self.unexpected("TABLE, STREAM, SOURCE, VIEW or STREAMING VIEW"))
+        Err(self.unexpected("TABLE, STREAM, SOURCE, VIEW, STREAMING VIEW or SINK"))
     }
 
     pub fn if_not_exists(&mut self) -> bool {

@@ -47,7 +47,7 @@ impl Tokens<'_> {
         }))
     }
 
-    fn emit_clause(&mut self) -> Result<EmitClause> {
+    pub fn emit_clause(&mut self) -> Result<EmitClause> {
         let position = self.next_offset();
         let kind = if self.words(&["TRIGGER", "EVERY"]) {
             EmitKind::Every(self.interval()?)

@@ -34,9 +34,10 @@ impl Tokens<'_> {
             Ok(DropKind::Source)
         } else if self.word("STREAM") {
             Ok(DropKind::Stream)
+        } else if self.word("SINK") {
+            Ok(DropKind::Sink)
         } else {
-            const REFUSED: [&str; 10] = [
-                "SINK",
+            const REFUSED: [&str; 9] = [
                 "SCHEMA",
                 "INDEX",
                 "DATABASE",
@@ -51,7 +52,7 @@ impl Tokens<'_> {
                 Some(word) => {
                     Err(self.here(Error::unsupported(format!("{verb} {word} is not supported yet"))))
                 }
-                None => Err(self.unexpected("TABLE, STREAM, SOURCE or STREAMING VIEW")),
+                None => Err(self.unexpected("TABLE, STREAM, SOURCE, STREAMING VIEW or SINK")),
             }
         }
     }

@@ -22,7 +22,7 @@ impl Tokens<'_> {
         if queries.iter().any(|words| self.words(words)) {
             return Ok(Statement::Show(Show::Queries));
         }
-        let lists: [(&[&str], ShowObjects); 8] = [
+        let lists: [(&[&str], ShowObjects); 9] = [
             (&["TABLES"], ShowObjects::Tables),
             (&["STREAMS"], ShowObjects::Streams),
             (&["SOURCES"], ShowObjects::Sources),
@@ -30,6 +30,7 @@ impl Tokens<'_> {
             (&["MATERIALIZED", "VIEWS"], ShowObjects::Views),
             (&["STREAMING", "TABLES"], ShowObjects::Views),
             (&["VIEWS"], ShowObjects::Views),
+            (&["SINKS"], ShowObjects::Sinks),
             (&["SCHEMAS"], ShowObjects::Schemas),
         ];
         for (words, kind) in lists {

@@ -190,6 +190,54 @@ impl<'a> Tokens<'a> {
         Ok(query)
     }
 
+    /// Where the last `WITH (` outside of parentheses stands, as an index among the tokens that are left.
+    pub fn position_of_trailing_options(&self) -> Option<usize> {
+        let (mut depth, mut found) = (0, None);
+        for index in self.parser.index().. {
+            match &self.parser.token_at(index).token {
+                Token::EOF => break,
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                Token::Word(word)
+                    if depth == 0
+                        && word.quote_style.is_none()
+                        && word.value.eq_ignore_ascii_case("WITH")
+                        && self.next_is_parenthesis(index + 1) =>
+                {
+                    found = Some(index);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn next_is_parenthesis(&self, index: usize) -> bool {
+        let rest = (index..).map(|index| &self.parser.token_at(index).token);
+        rest.into_iter()
+            .find(|token| !matches!(token, Token::Whitespace(_)))
+            .is_some_and(|token| *token == Token::LParen)
+    }
+
+    /// Reads the tokens before the one at index `end`, which is the next one then.
+    pub fn before<T>(&mut self, end: usize, read: impl FnOnce(&mut Tokens<'_>) -> Result<T>) -> Result<T> {
+        let is_blank = |index: &usize| matches!(self.parser.token_at(*index).token, Token::Whitespace(_));
+        let begin = self.parser.index();
+        let last = (begin..end).rfind(|index| !is_blank(index)).unwrap_or(begin);
+        let tokens: Vec<_> = (begin..=last)
+            .map(|index| self.parser.token_at(index).clone())
+            .collect();
+        let until = self.text.byte_offset(self.parser.token_at(last).span.end);
+        let dialect = MillpondDialect::default();
+        let mut inner = Tokens::new(&dialect, self.text, tokens, until.unwrap_or(self.end));
+        let read = read(&mut inner)?;
+        inner.expect_end()?;
+        while self.parser.index() <= last {
+            self.parser.advance_token();
+        }
+        Ok(read)
+    }
+
     /// `( item, item, .. )`.
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         self.expect_token(&Token::LParen)?;

@@ -160,6 +160,14 @@ impl Display for ObjectDraft {
                 write!(f, "\n  {:?}", view.options)?;
                 None
             }
+            ObjectKind::Sink(sink) => {
+                write!(f, "\n  connector {}", sink.connector)?;
+                sink.options
+                    .iter()
+                    .try_for_each(|o| write!(f, "\n  option {} = {}", o.key, o.value))?;
+                write!(f, "\n  {:?}", sink.view.options)?;
+                None
+            }
         };
         if let Some(Watermark {
             column,

@@ -106,6 +106,28 @@ pub fn view(name: &ObjectName, columns: &[String], view_options: &ViewOptions, q
         let names: Vec<_> = columns.iter().map(|c| ObjectName::quote(c)).collect();
         let _ = write!(sql, " ({})", names.join(", "));
     }
+    sql.push_str(&with(&view_pairs(view_options)));
+    let _ = write!(sql, " AS {query}");
+    sql
+}
+
+/// `CREATE SINK`: from a relation, if it has one, else with its query as the user wrote it.
+pub fn sink(
+    name: &ObjectName,
+    from: Option<&ObjectName>,
+    view_options: &ViewOptions,
+    connector: &[(String, String)],
+    query: &str,
+) -> String {
+    let pairs = [connector, &view_pairs(view_options)].concat();
+    let with = with(&pairs);
+    match from {
+        Some(relation) => format!("CREATE SINK {name}{with} FROM {relation}"),
+        None => format!("CREATE SINK {name}{with} AS {query}"),
+    }
+}
+
+fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     // What differs from the default; the default of no_data_batches is a setting, so it is always said.
     let mut pairs = Vec::new();
     if view_options.output_mode != OutputMode::default() {
@@ -126,10 +148,7 @@ pub fn view(name: &ObjectName, columns: &[String], view_options: &ViewOptions, q
     if !view_options.no_data_epochs {
         pairs.push(("no_data_batches", "false".to_owned()));
     }
-    let pairs: Vec<_> = pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-    sql.push_str(&with(&pairs));
-    let _ = write!(sql, " AS {query}");
-    sql
+    pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
 /// `CREATE VIEW`.

@@ -10,7 +10,7 @@ use millpond_catalog::{Column, ObjectId, ObjectKind, ObjectName, StreamingView};
 use sqlparser::tokenizer::Location;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{CreateView, ObjectDraft, Plan, PlanKind};
+use crate::plan::{CreateView, Notice, ObjectDraft, Plan, PlanKind};
 use crate::settings::Settings;
 use crate::statement::CreateView as Statement;
 use crate::text::SourceText;
@@ -64,46 +64,15 @@ fn plan_at(
     let (view_options, mut notices) =
         options::view_options(&create.options, &create.emit, no_data_epochs, text)?;
 
-    let settings = Settings::default();
-    let fixed = PlanContext {
-        settings: &settings,
-        parameter_types: &[],
-        ..*context
+    let query = QueryToKeep {
+        what: "a streaming view",
+        name: &create.name,
+        columns: &create.columns,
+        query: &create.query,
+        replaces,
     };
-    let planned = query::plan(&create.query, Purpose::View, text, &fixed)?;
-    let reads = planned.depends_on();
-    notices.extend(planned.notices);
-    if !planned.parameters.is_empty() {
-        return Err(Error::new(
-            ErrorKind::UndefinedParameter,
-            "a streaming view cannot have parameters",
-        ));
-    }
-    if let Some(id) = replaces.filter(|id| reads.contains(id)) {
-        let name = context
-            .catalog
-            .get(id)
-            .map(|o| o.name.to_string())
-            .unwrap_or_default();
-        return Err(
-            Error::invalid(format!("streaming view {name} cannot read itself"))
-                .or_position(position_of(&create.name, text)),
-        );
-    }
-    let columns = columns(
-        &create.columns,
-        "CREATE STREAMING VIEW",
-        &planned.columns,
-        planned.plan.schema().as_arrow(),
-        text,
-    )?;
-    let schema = Schema::new(
-        columns
-            .iter()
-            .map(|c| c.sql_type.field(&c.name, c.nullable))
-            .collect::<Vec<_>>(),
-    );
-    let query = optimized(planned.plan, &schema).map_err(|error| translate::translate(error, text))?;
+    let kept = query.plan(text, context)?;
+    notices.extend(kept.notices);
 
     let renamed: Vec<String> = create.columns.iter().map(names::fold).collect();
     let written = &text.as_str()[create.query_range.clone()];
@@ -115,14 +84,14 @@ fn plan_at(
     };
     let object = ObjectDraft {
         name,
-        columns,
+        columns: kept.columns,
         kind: ObjectKind::View(view),
-        reads,
+        reads: kept.reads,
         create_sql,
     };
     let kind = PlanKind::CreateView(CreateView {
         object,
-        query,
+        query: kept.query,
         replaces,
     });
     Ok(Plan {
@@ -130,6 +99,77 @@ fn plan_at(
         notices,
         parameters: Vec::new(),
     })
+}
+
+/// The query of a view or sink.
+pub struct QueryToKeep<'a> {
+    /// With its article, for messages.
+    pub what: &'static str,
+    /// What it is to be called.
+    pub name: &'a sqlparser::ast::ObjectName,
+    /// Names for the first columns.
+    pub columns: &'a [sqlparser::ast::Ident],
+    pub query: &'a sqlparser::ast::Query,
+    /// The object whose place it takes.
+    pub replaces: Option<ObjectId>,
+}
+
+pub struct KeptQuery {
+    pub columns: Vec<Column>,
+    pub query: LogicalPlan,
+    pub reads: Vec<ObjectId>,
+    pub notices: Vec<Notice>,
+}
+
+impl QueryToKeep<'_> {
+    pub fn plan(&self, text: &SourceText, context: &PlanContext<'_>) -> Result<KeptQuery> {
+        let settings = Settings::default();
+        let fixed = PlanContext {
+            settings: &settings,
+            parameter_types: &[],
+            ..*context
+        };
+        let planned = query::plan(self.query, Purpose::View, text, &fixed)?;
+        let reads = planned.depends_on();
+        if !planned.parameters.is_empty() {
+            return Err(Error::new(
+                ErrorKind::UndefinedParameter,
+                format!("{} cannot have parameters", self.what),
+            ));
+        }
+        if let Some(object) = self
+            .replaces
+            .filter(|id| reads.contains(id))
+            .and_then(|id| context.catalog.get(id))
+        {
+            return Err(Error::invalid(format!(
+                "{} {} cannot read itself",
+                object.kind_name(),
+                object.name
+            ))
+            .or_position(position_of(self.name, text)));
+        }
+        let columns = columns(
+            self.columns,
+            "CREATE STREAMING VIEW",
+            &planned.columns,
+            planned.plan.schema().as_arrow(),
+            text,
+        )?;
+        let schema = Schema::new(
+            columns
+                .iter()
+                .map(|c| c.sql_type.field(&c.name, c.nullable))
+                .collect::<Vec<_>>(),
+        );
+        let query = optimized(planned.plan, &schema).map_err(|error| translate::translate(error, text))?;
+        Ok(KeptQuery {
+            columns,
+            query,
+            reads,
+            notices: planned.notices,
+        })
+    }
 }
 
 /// The names come last, so that no rule takes the projection that gives them away.

@@ -18,6 +18,7 @@ pub fn plan(drop: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
         DropKind::Stream => "DROP STREAM",
         DropKind::Source => "DROP SOURCE",
         DropKind::View => "DROP STREAMING VIEW",
+        DropKind::Sink => "DROP SINK",
     };
     let mut notices = Vec::new();
     let mut named = BTreeSet::new();
@@ -94,6 +95,7 @@ pub fn wrong_kind(verb: &str, object: &Object, kind: DropKind) -> Error {
         ObjectKind::Source(_) => "SOURCE",
         ObjectKind::View(_) => "STREAMING VIEW",
         ObjectKind::PlainView(_) => "VIEW",
+        ObjectKind::Sink(_) => "SINK",
     };
     let expected = kind.to_string().to_lowercase();
     Error::new(

@@ -163,6 +163,11 @@ fn refuse_repeated(options: &[WithOption], text: &SourceText) -> Result<()> {
     }
 }
 
+/// The option belongs to the query of a view or sink.
+pub fn is_of_view(key: &str) -> bool {
+    find(key, VIEW_OPTIONS).is_some()
+}
+
 /// What the options of a table or source say, besides those of the connector.
 #[derive(Debug, Default)]
 pub struct RelationOptions {

@@ -198,6 +198,13 @@ impl ContextProvider for Provider<'_> {
             return Ok(source);
         }
         match names::find(schema, name, &self.context) {
+            Some(object) if matches!(object.kind, millpond_catalog::ObjectKind::Sink(_)) => Err(external(
+                Error::new(
+                    crate::error::ErrorKind::WrongObjectType,
+                    format!("\"{name}\" is a sink: its rows are outside of the server"),
+                )
+                .with_hint("Read what the sink reads."),
+            )),
             Some(object) => self.source(object),
             None => Err(external(names::not_found(schema, name, &self.context))),
         }

@@ -74,7 +74,8 @@ pub fn is_kind(object: &Object, kind: DropKind) -> bool {
         (ObjectKind::Table(table), DropKind::Stream) => table.stream,
         (ObjectKind::Table(_) | ObjectKind::Source(_), DropKind::Table) => true,
         (ObjectKind::Source(_), DropKind::Source | DropKind::Stream) => true,
-        (ObjectKind::View(_) | ObjectKind::PlainView(_), DropKind::View) => true,
+        (ObjectKind::View(_) | ObjectKind::PlainView(_), DropKind::View)
+        | (ObjectKind::Sink(_), DropKind::Sink) => true,
         _ => false,
     }
 }
@@ -101,6 +102,19 @@ fn objects(kind: ShowObjects, like: Option<&str>, context: &PlanContext<'_>) -> 
             found
                 .filter_map(|o| match &o.kind {
                     ObjectKind::Source(source) => Some(vec![name(o), Some(source.connector.clone())]),
+                    _ => None,
+                })
+                .collect(),
+        ),
+        ShowObjects::Sinks => rows(
+            &["name", "connector", "paused"],
+            found
+                .filter_map(|o| match &o.kind {
+                    ObjectKind::Sink(sink) => Some(vec![
+                        name(o),
+                        Some(sink.connector.clone()),
+                        Some(sink.view.paused.to_string()),
+                    ]),
                     _ => None,
                 })
                 .collect(),

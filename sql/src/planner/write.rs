@@ -216,6 +216,7 @@ fn find<'a>(
         }
         ObjectKind::PlainView(_) => "Change the tables that the view reads.",
         ObjectKind::View(_) => "A streaming view changes with the tables and sources that it reads.",
+        ObjectKind::Sink(_) => "A sink is written by its query only.",
     };
     let kind = match &object.kind {
         ObjectKind::Table(table) if !table.stream => "append-only table",

@@ -47,6 +47,7 @@ impl Display for Statement {
             Statement::CreateSource(create) => create.fmt(f),
             Statement::CreateView(create) => create.fmt(f),
             Statement::CreatePlainView(create) => create.fmt(f),
+            Statement::CreateSink(create) => create.fmt(f),
             Statement::Drop(drop) => drop.fmt(f),
             Statement::AlterView(alter) => alter.fmt(f),
             Statement::Insert(insert) => insert.fmt(f),
@@ -205,6 +206,20 @@ impl Display for CreatePlainView {
     }
 }
 
+impl Display for CreateSink {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        create(self.or_replace, "SINK", self.if_not_exists, &self.name, f)?;
+        with(&self.options, f)?;
+        match &self.source {
+            SinkSource::From(relation, _) => write!(f, " FROM {relation}")?,
+            SinkSource::Query(query, _) => write!(f, " AS {query}")?,
+        }
+        self.emit
+            .iter()
+            .try_for_each(|clause| write!(f, " {}", clause.kind))
+    }
+}
+
 impl Display for EmitKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
@@ -282,6 +297,7 @@ impl Display for Show {
                     ShowObjects::Streams => "STREAMS",
                     ShowObjects::Sources => "SOURCES",
                     ShowObjects::Views => "STREAMING VIEWS",
+                    ShowObjects::Sinks => "SINKS",
                     ShowObjects::Schemas => "SCHEMAS",
                 };
                 write!(f, "SHOW {kind}")?;
@@ -407,6 +423,7 @@ impl fmt::Display for DropKind {
             DropKind::Stream => "STREAM",
             DropKind::Source => "SOURCE",
             DropKind::View => "STREAMING VIEW",
+            DropKind::Sink => "SINK",
         })
     }
 }

@@ -91,13 +91,6 @@ error Syntax: syntax error at or near ")"
   detail: Expected an identifier.
 
 ====
-CREATE SINK s FROM v WITH (connector = 'file')
-----
-error Unsupported: CREATE SINK is not supported yet
-  at 8: SINK
-  hint: Sinks come with a later version; clients read a streaming view with SELECT.
-
-====
 CREATE INDEX i ON t (a)
 ----
 error Unsupported: CREATE INDEX is not supported yet
@@ -115,7 +108,7 @@ CREATE TABEL t (a int)
 ----
 error Syntax: syntax error at or near "TABEL"
   at 8: TABEL
-  detail: Expected TABLE, STREAM, SOURCE, VIEW or STREAMING VIEW.
+  detail: Expected TABLE, STREAM, SOURCE, VIEW, STREAMING VIEW or SINK.
 
 ====
 CREATE TABLE t (a int) WITH (x)

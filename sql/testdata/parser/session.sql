@@ -160,7 +160,7 @@ ALTER TABLE t ADD COLUMN a int
 ----
 error Unsupported: ALTER TABLE is not supported yet
   at 7: TABLE
-  hint: ALTER STREAMING VIEW v PAUSE and RESUME are supported.
+  hint: ALTER STREAMING VIEW v PAUSE and RESUME are supported, and the same for sinks.
 
 ====
 DROP TABLE t; DROP TABLE IF EXISTS a, b CASCADE; DROP STREAMING VIEW v RESTRICT; DROP MATERIALIZED VIEW v; DROP SOURCE s; DROP STREAM s; DROP VIEW v
@@ -174,10 +174,10 @@ DROP STREAM s
 DROP STREAMING VIEW v
 
 ====
-DROP SINK s
+DROP SCHEMA s
 ----
-error Unsupported: DROP SINK is not supported yet
-  at 6: SINK
+error Unsupported: DROP SCHEMA is not supported yet
+  at 6: SCHEMA
 
 ====
 SET x

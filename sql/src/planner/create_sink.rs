@@ -1,0 +1,136 @@
+//! CREATE SINK: a query kept up to date, and where its changes go.
+
+use millpond_catalog::{ObjectId, ObjectKind, ObjectName, OptionEntry, Options, Sink, StreamingView};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{CreateView, ObjectDraft, Plan, PlanKind};
+use crate::statement::{CreateSink as Statement, SinkSource, WithOption};
+use crate::text::SourceText;
+
+use super::create_relation::{Place, place, position_of};
+use super::create_streaming_view::QueryToKeep;
+use super::{PlanContext, canonical, names, options};
+
+pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    let place = place(
+        &create.name,
+        create.or_replace,
+        create.if_not_exists,
+        "sink",
+        text,
+        context,
+    )?;
+    let (name, replaces) = match place {
+        Place::Taken(notice) => {
+            return Ok(Plan {
+                notices: vec![notice],
+                ..PlanKind::Nothing { tag: "CREATE SINK" }.into()
+            });
+        }
+        Place::Free { name, replaces } => (name, replaces),
+    };
+    plan_at(create, name, replaces, text, context)
+}
+
+/// The sink as it would be if nothing had its name: for looking at one that exists.
+pub fn plan_anew(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
+    let name = names::new_name(&create.name, context)?;
+    let existing = context.catalog.find(&name).map(|object| object.id);
+    plan_at(create, name, existing, text, context)
+}
+
+fn plan_at(
+    create: &Statement,
+    name: ObjectName,
+    replaces: Option<ObjectId>,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Plan> {
+    let (own, of_connector): (Vec<WithOption>, Vec<WithOption>) = create
+        .options
+        .iter()
+        .cloned()
+        .partition(|option| options::is_of_view(&option.key));
+    let no_data_epochs = context
+        .settings
+        .get("streaming_no_data_batches")
+        .is_ok_and(|value| value == "on");
+    let (view_options, mut notices) = options::view_options(&own, &create.emit, no_data_epochs, text)?;
+    let (connector, connector_options) = connector(&of_connector, create, &name, text)?;
+    let (query, written) = match &create.source {
+        SinkSource::From(relation, query) => {
+            // Whatever is wrong with the name is told with its place in the text.
+            let position = position_of(relation, text);
+            let object = names::lookup(relation, context).map_err(|error| error.or_position(position))?;
+            (query, format!("SELECT * FROM {}", object.name))
+        }
+        SinkSource::Query(query, range) => (query, text.as_str()[range.clone()].to_owned()),
+    };
+    let kept = QueryToKeep {
+        what: "a sink",
+        name: &create.name,
+        columns: &[],
+        query,
+        replaces,
+    }
+    .plan(text, context)?;
+    notices.extend(kept.notices);
+    let from = match &create.source {
+        SinkSource::From(..) => kept.reads.first().and_then(|id| context.catalog.get(*id)),
+        SinkSource::Query(..) => None,
+    };
+    let create_sql = canonical::sink(
+        &name,
+        from.map(|object| &object.name),
+        &view_options,
+        &canonical::pairs(&connector, &connector_options),
+        &written,
+    );
+    let object = ObjectDraft {
+        name,
+        columns: kept.columns,
+        kind: ObjectKind::Sink(Sink {
+            connector,
+            options: connector_options,
+            view: StreamingView {
+                query: written,
+                options: view_options,
+                paused: false,
+            },
+        }),
+        reads: kept.reads,
+        create_sql,
+    };
+    let kind = PlanKind::CreateView(CreateView {
+        object,
+        query: kept.query,
+        replaces,
+    });
+    Ok(Plan {
+        kind,
+        notices,
+        parameters: Vec::new(),
+    })
+}
+
+/// The connector, and the options that are its own.
+fn connector(
+    options: &[WithOption],
+    create: &Statement,
+    name: &ObjectName,
+    text: &SourceText,
+) -> Result<(String, Options)> {
+    let parsed = options::relation_options(options, text)?;
+    let mut others = parsed.others;
+    let place = others.iter().position(|option| option.key == "connector");
+    let Some(place) = place else {
+        return Err(Error::new(
+            ErrorKind::InvalidTableDefinition,
+            format!("sink \"{}\" has no connector", name.name),
+        )
+        .with_hint("Write WITH (connector = 'file', path = '..', format = 'parquet').")
+        .or_position(position_of(&create.name, text)));
+    };
+    let OptionEntry { value, .. } = others.remove(place);
+    Ok((value, others))
+}
