@@ -54,12 +54,11 @@ fn read_options(options: &Options, columns: &[Column]) -> Result<(FileSinkOption
         .iter()
         .map(|column| &columns[*column])
         .collect();
-    let has_form = |column: &&&Column| match (file.format, &column.sql_type) {
-        (_, SqlType::System(_)) => false,
-        (FileSinkFormat::Parquet, SqlType::Interval) => false,
-        _ => true,
+    let has_no_form = |column: &&&Column| match &column.sql_type {
+        SqlType::System(_) => true,
+        sql_type => *sql_type == SqlType::Interval && file.format == FileSinkFormat::Parquet,
     };
-    if let Some(column) = written.iter().find(|column| !has_form(column)) {
+    if let Some(column) = written.iter().find(has_no_form) {
         return Err(Error::Columns {
             message: format!(
                 "column \"{}\" of type {} cannot be written to {} files",
