@@ -209,6 +209,22 @@ impl Source for FileSource {
         Ok((&FilePosition::at(state.log.next(), 0)).into())
     }
 
+    fn present(&self, from: &Position, to: Position) -> Result<Position, SourceError> {
+        let (from, mut to) = (FilePosition::from(from), FilePosition::from(&to));
+        let state = self.state.lock();
+        for file in from.file..to.file {
+            let rest = match state.log.get(file) {
+                Some(entry) => self.rest_of_file(entry, 0, None)?,
+                // Pruned, because it had vanished.
+                None => None,
+            };
+            if rest.is_none() && !to.is_gone(file) {
+                to.add_gone(file);
+            }
+        }
+        Ok((&to).into())
+    }
+
     fn reached(&self, position: &Position, target: &Position) -> bool {
         FilePosition::from(position).place() >= FilePosition::from(target).place()
     }

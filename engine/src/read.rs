@@ -120,9 +120,7 @@ fn read_source(
         Some(to) => to,
         None => source.latest(shared.clock.now_us())?,
     };
-    Ok(SourceRead {
-        from: source.start(),
-        to,
-        source,
-    })
+    let from = source.start();
+    let to = source.present(&from, to)?;
+    Ok(SourceRead { from, to, source })
 }

@@ -71,6 +71,12 @@ pub trait Source: Send + Sync {
         self.latest(now_us)
     }
 
+    /// `to`, for a reader that reads from `from` once and now: what is not there any more is left out.
+    fn present(&self, from: &Position, to: Position) -> Result<Position, SourceError> {
+        let _ = from;
+        Ok(to)
+    }
+
     /// True when `position` is at or past `target`.
     fn reached(&self, position: &Position, target: &Position) -> bool;
 

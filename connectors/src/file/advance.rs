@@ -18,7 +18,7 @@ const PROGRESS_BYTES_MIN: u64 = 64 << 10;
 
 impl FileSource {
     /// What is left to read of the file at `from`, as far as `until` allows; `None` when it has vanished.
-    fn rest_of_file(
+    pub(super) fn rest_of_file(
         &self,
         entry: &FileEntry,
         from: u64,
