@@ -5,6 +5,7 @@
 //! failure reports the statements of its case as a script that can be pasted into psql.
 
 mod change;
+mod ordered;
 mod query;
 mod schema;
 

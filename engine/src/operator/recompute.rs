@@ -10,6 +10,9 @@ mod first_rows;
 mod keyed_rows;
 pub mod spec;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use datafusion::common::alias::AliasGenerator;
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::registry::{FunctionRegistry, MemoryFunctionRegistry};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
@@ -25,7 +26,7 @@ use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 
 use crate::error::Result;
 use crate::text::SourceText;
@@ -38,6 +39,7 @@ use super::translate::translate;
 fn view_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
         Arc::new(SimplifyExpressions::new()),
+        Arc::new(DistinctAsGroups),
         // Subqueries become joins, which have operators.
         Arc::new(RewriteSetComparison::new()),
         Arc::new(ExistsInProjection::default()),
@@ -80,6 +82,37 @@ pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
     optimizer.rules.insert(0, Arc::new(ExistsInProjection::default()));
     let optimized = Config::new(context).and_then(|config| optimizer.optimize(query, &config, |_, _| {}));
     optimized.map_err(|error| translate(error, &SourceText::new("")))
+}
+
+/// DISTINCT is a group without aggregates. The library's own rule would take DISTINCT ON with it, which has an operator.
+#[derive(Debug)]
+struct DistinctAsGroups;
+
+impl OptimizerRule for DistinctAsGroups {
+    fn name(&self) -> &str {
+        "distinct_as_groups"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> DataFusionResult<Transformed<LogicalPlan>> {
+        let LogicalPlan::Distinct(Distinct::All(input)) = plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
+        let groups = Aggregate::try_new(input, columns, Vec::new())?;
+        Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
+    }
 }
 
 /// The library's context with a registry, in which its rule for DISTINCT ON looks for `first_value` and panics without.

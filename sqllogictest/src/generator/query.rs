@@ -7,6 +7,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::ordered;
 use super::schema::{Relation, Type};
 
 /// A generated SELECT.
@@ -21,11 +22,12 @@ pub struct Query {
 pub fn random(random: &mut ChaCha8Rng, inputs: &[&Relation]) -> Query {
     let input = inputs.choose(random).expect("there is a relation to read");
     match random.random_range(0..100) {
-        0..20 => map(random, input),
-        20..45 => aggregate(random, input),
-        45..75 => windowed(random, input),
-        75..85 => union(random, inputs),
-        85..92 => distinct(random, input),
+        0..15 => map(random, input),
+        15..32 => aggregate(random, input),
+        32..55 => windowed(random, input),
+        55..63 => union(random, inputs),
+        63..68 => distinct(random, input),
+        68..95 => ordered::random(random, input).unwrap_or_else(|| map(random, input)),
         _ => nested(random, input),
     }
 }

@@ -153,6 +153,42 @@ fn a_sum_out_of_range_is_set_aside_until_it_fits_again() {
 }
 
 #[test]
+fn a_partition_that_cannot_be_computed_is_set_aside_until_it_can() {
+    let mut view = harness(
+        "SELECT s, sum(CAST(x AS DECIMAL(38,0)) * CAST('10000000000000000000' AS DECIMAL(20,0))) \
+         OVER (PARTITION BY s) AS total FROM t",
+    );
+    let big = rows(&[(1, "a", i64::MAX)]);
+    run(&mut view, weighted(big.clone(), 2));
+    assert_eq!((view.result.clone(), view.bad_rows.len()), (Rows::new(), 1));
+    let bad = &view.bad_rows[0];
+    assert_eq!(
+        (bad.position.as_str(), bad.bytes.as_slice(), bad.error.as_str()),
+        (
+            "recompute0",
+            &b"{\"s\":\"a\"}"[..],
+            "value overflows numeric format"
+        )
+    );
+    run(&mut view, ChangeBatch::insertions(rows(&[(1, "b", 1)])));
+    assert_eq!(view.result, result(&["b | 10000000000000000000"]));
+    view.restart(3);
+    run(&mut view, weighted(big.clone(), -1));
+    assert_eq!(
+        view.result,
+        result(&[
+            "a | 92233720368547758070000000000000000000",
+            "b | 10000000000000000000"
+        ])
+    );
+    run(&mut view, weighted(big, -1));
+    assert_eq!(
+        (view.result.clone(), view.bad_rows.len()),
+        (result(&["b | 10000000000000000000"]), 1)
+    );
+}
+
+#[test]
 fn an_aggregate_of_nothing_has_one_row_from_the_first_epoch_on() {
     let mut view = harness("SELECT count(*), sum(x), max(s) FROM t");
     let nothing = ChangeBatch::insertions(rows(&[]));
@@ -162,6 +198,21 @@ fn an_aggregate_of_nothing_has_one_row_from_the_first_epoch_on() {
     run(&mut view, nothing);
     run(&mut view, ChangeBatch::insertions(rows(&[(1, "a", 7)])));
     assert_eq!(view.result, result(&["1 | 7 | a"]));
+    view.restart(1);
+    run(&mut view, weighted(rows(&[(1, "a", 7)]), -1));
+    assert_eq!(view.result, result(&["0 | NULL | NULL"]));
+}
+
+#[test]
+fn an_aggregate_of_nothing_that_is_computed_anew_has_one_row_too() {
+    let mut view = harness("SELECT count(*), bit_or(x), array_agg(s ORDER BY s) FROM t");
+    let nothing = ChangeBatch::insertions(rows(&[]));
+    run(&mut view, nothing.clone());
+    assert_eq!(view.result, result(&["0 | NULL | NULL"]));
+    view.restart(4);
+    run(&mut view, nothing);
+    run(&mut view, ChangeBatch::insertions(rows(&[(1, "a", 7)])));
+    assert_eq!(view.result, result(&["1 | 7 | [a]"]));
     view.restart(1);
     run(&mut view, weighted(rows(&[(1, "a", 7)]), -1));
     assert_eq!(view.result, result(&["0 | NULL | NULL"]));
