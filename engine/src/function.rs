@@ -7,6 +7,8 @@
 //! | sum | real, double precision | the same, exact before the one rounding |
 //! | avg | integers, numeric | numeric with at least 16 digits after the point |
 //! | avg | real, double precision | double precision |
+//! | variance, var_pop, stddev, stddev_pop | integers, numeric | numeric with at least 16 digits after the point |
+//! | variance, var_pop, stddev, stddev_pop | real, double precision | double precision, exact before the one rounding |
 //! | min, max | real, double precision | the same, with NaN greater than any number |
 //!
 //! Streaming and one-off queries share the accumulators, so their results are equal to the last bit. `count`, and `min`
@@ -32,24 +34,16 @@ use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, Reading};
 
 /// All aggregate functions that replace DataFusion's.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
-    let signature = Signature::user_defined(Volatility::Immutable);
-    vec![
-        Arc::new(
-            Summing {
-                name: "sum",
-                reading: Reading::Sum,
-                signature: signature.clone(),
-            }
-            .into(),
-        ),
-        Arc::new(
-            Summing {
-                name: "avg",
-                reading: Reading::Average,
-                signature,
-            }
-            .into(),
-        ),
+    let summing = SUMMING.iter().map(|(name, aliases, reading)| {
+        let function = Summing {
+            name: *name,
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            reading: *reading,
+            signature: Signature::user_defined(Volatility::Immutable),
+        };
+        Arc::new(AggregateUDF::from(function))
+    });
+    let extremes: [Arc<AggregateUDF>; 2] = [
         Arc::new(
             Extreme {
                 name: "min",
@@ -66,23 +60,46 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
             }
             .into(),
         ),
-    ]
+    ];
+    summing.chain(extremes).collect()
 }
 
-/// `sum` and `avg`.
+/// Functions that read sums: name, other names, and what is read.
+const SUMMING: &[(&str, &[&str], Reading)] = &[
+    ("sum", &[], Reading::Sum),
+    ("avg", &[], Reading::Average),
+    (
+        "variance",
+        &["var_samp", "var", "var_sample"],
+        Reading::SampleVariance,
+    ),
+    ("var_pop", &["var_population"], Reading::PopulationVariance),
+    ("stddev", &["stddev_samp"], Reading::SampleDeviation),
+    ("stddev_pop", &[], Reading::PopulationDeviation),
+];
+
+/// What a function of the variance's family reads, by its first name.
+pub(crate) fn spread_reading(name: &str) -> Option<Reading> {
+    let (_, _, reading) = SUMMING.iter().find(|(known, _, _)| *known == name)?;
+    (!matches!(reading, Reading::Sum | Reading::Average)).then_some(*reading)
+}
+
+/// Functions of the sum, or of the sum of squares.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Summing {
     name: &'static str,
+    aliases: Vec<String>,
     reading: Reading,
     signature: Signature,
 }
 
 impl Summing {
     fn spec(&self, argument: &DataType, distinct: bool) -> AccumulatorSpec {
-        let kind = if distinct {
-            AccumulatorKind::DistinctSum
-        } else {
-            AccumulatorKind::Sum
+        let kind = match (spread_reading(self.name).is_some(), distinct) {
+            (false, false) => AccumulatorKind::Sum,
+            (false, true) => AccumulatorKind::DistinctSum,
+            (true, false) => AccumulatorKind::Variance,
+            (true, true) => AccumulatorKind::DistinctVariance,
         };
         AccumulatorSpec {
             kind,
@@ -96,6 +113,10 @@ impl Summing {
 impl AggregateUDFImpl for Summing {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
     }
 
     fn signature(&self) -> &Signature {

@@ -4,6 +4,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
 use crate::error::{Error, Result};
+use crate::function::spread_reading;
 use crate::lower::aggregate_columns::InputColumns;
 use crate::lower::stream::Stream;
 use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, AggregateOutput, Reading};
@@ -54,7 +55,11 @@ pub(super) fn call(expr: &Expr) -> Result<Option<Call>> {
         ("max", _) => (AccumulatorKind::Max, Reading::Extreme),
         ("bool_and" | "every", _) => (AccumulatorKind::Booleans, Reading::And),
         ("bool_or", _) => (AccumulatorKind::Booleans, Reading::Or),
-        _ => return Ok(None),
+        (name, distinct) => match spread_reading(name) {
+            Some(reading) if distinct => (AccumulatorKind::DistinctVariance, reading),
+            Some(reading) => (AccumulatorKind::Variance, reading),
+            None => return Ok(None),
+        },
     };
     Ok(Some(Call {
         what: What::Read(kind, reading),

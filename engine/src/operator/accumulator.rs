@@ -11,6 +11,7 @@ mod exact_float;
 mod extreme;
 mod float_sum;
 mod integer_sum;
+mod variance;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
@@ -78,6 +79,11 @@ pub(crate) fn build(spec: &AccumulatorSpec, need: &Need) -> Result<Box<dyn Accum
         AccumulatorKind::DistinctSum => {
             Box::new(distinct::Distinct::new(&spec.data_type, sum(&spec.data_type)?)?)
         }
+        AccumulatorKind::Variance => variance::build(&spec.data_type)?,
+        AccumulatorKind::DistinctVariance => Box::new(distinct::Distinct::new(
+            &spec.data_type,
+            variance::build(&spec.data_type)?,
+        )?),
     })
 }
 
@@ -101,9 +107,11 @@ pub(crate) fn state_types(spec: &AccumulatorSpec, append_only: bool) -> Vec<Data
         AccumulatorKind::Min
         | AccumulatorKind::Max
         | AccumulatorKind::DistinctCount
-        | AccumulatorKind::DistinctSum => {
+        | AccumulatorKind::DistinctSum
+        | AccumulatorKind::DistinctVariance => {
             vec![distinct::state_type(argument)]
         }
+        AccumulatorKind::Variance => vec![DataType::Binary],
     }
 }
 
@@ -117,6 +125,10 @@ pub(crate) fn result_type(spec: &AccumulatorSpec, reading: Reading) -> Result<Da
         Reading::Sum => integer_sum::sum_type(&spec.data_type)?,
         Reading::Average if spec.data_type.is_floating() => DataType::Float64,
         Reading::Average => integer_sum::average_type(&spec.data_type)?,
+        Reading::SampleVariance
+        | Reading::PopulationVariance
+        | Reading::SampleDeviation
+        | Reading::PopulationDeviation => variance::result_type(&spec.data_type)?,
     })
 }
 

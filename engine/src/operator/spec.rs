@@ -208,6 +208,9 @@ pub enum AccumulatorKind {
     /// Like `Count` and `Sum`, over the distinct values, each kept with how often it stands there.
     DistinctCount,
     DistinctSum,
+    /// Exact sum and sum of squares, and how many values are not NULL.
+    Variance,
+    DistinctVariance,
     /// How many are true and how many false.
     Booleans,
 }
@@ -246,6 +249,10 @@ pub enum Reading {
     Extreme,
     And,
     Or,
+    SampleVariance,
+    PopulationVariance,
+    SampleDeviation,
+    PopulationDeviation,
 }
 
 impl fmt::Display for OperatorSpec {

@@ -28,10 +28,10 @@ const QUERIES: &[&str] = &[
     "SELECT k, s FROM t ORDER BY k",
     "SELECT DISTINCT ON (k) k, x, s FROM t ORDER BY k, x DESC, s",
     "SELECT DISTINCT ON (s, k) x, k + 1 AS kk FROM t ORDER BY s, k DESC, x",
-    "SELECT k, CAST(stddev(x % 100) AS DECIMAL(20, 6)) AS a, count(*) AS b, median(d) AS c FROM t GROUP BY k",
+    "SELECT k, stddev(x % 100) AS a, count(*) AS b, median(d) AS c FROM t GROUP BY k",
     "SELECT s, array_agg(k ORDER BY k DESC) AS a, string_agg(s, '-' ORDER BY s) AS b, min(x) AS c FROM t GROUP BY s",
     "SELECT array_agg(x ORDER BY x) AS a, bit_and(k) AS b, bit_or(k) AS c, bit_xor(k) AS d FROM t",
-    "SELECT count(*) AS a, CAST(var_pop(k) AS DECIMAL(20, 6)) AS b, bool_or(b) AS c FROM t WHERE k > 1",
+    "SELECT count(*) AS a, var_pop(k) AS b, bit_and(k) AS d, bool_or(b) AS c FROM t WHERE k > 1",
     "SELECT s, array_agg(DISTINCT k ORDER BY k) AS a, sum(x) FILTER (WHERE k > 1) AS b, first_value(x ORDER BY x) AS c FROM t GROUP BY s \
      HAVING count(*) > 1",
     "SELECT window_start, k, array_agg(x ORDER BY x) AS a FROM t_hop GROUP BY window_start, window_end, k",
@@ -42,6 +42,10 @@ const QUERIES: &[&str] = &[
     "SELECT k, s, b, count(*), array_agg(x ORDER BY x) FROM t GROUP BY GROUPING SETS ((k, s), (s, b), (k))",
     "SELECT k, s, max(x) FROM t WHERE x < 5 GROUP BY CUBE (k, s)",
     "SELECT window_start, k, count(*) FROM t_tumble GROUP BY GROUPING SETS ((window_start, k), (window_start))",
+    "SELECT k, stddev(d) AS a, var_pop(d) AS b, variance(DISTINCT k) AS c, stddev_pop(k) AS d FROM t GROUP BY k",
+    "SELECT s, stddev(f) FILTER (WHERE f <> 1e300) AS a, var_pop(f) FILTER (WHERE f < 1e10 AND f > -1e10) AS b, count(*) AS c FROM t GROUP BY s",
+    "SELECT window_start, stddev(k) AS a, variance(d) AS b FROM e_hop GROUP BY window_start",
+    "SELECT k, variance(x % 7) OVER (PARTITION BY k) AS a FROM t",
     "SELECT k, n, sum(n) OVER (PARTITION BY k) AS s FROM (SELECT k, s, count(*) AS n FROM t GROUP BY k, s)",
 ];
 

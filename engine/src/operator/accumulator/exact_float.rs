@@ -8,6 +8,8 @@
 const UNIT: u32 = 1074;
 /// 2,098 bits for the range of `f64`, 63 for weights, 63 for the number of rows, 1 for the sign.
 const LIMBS: usize = 35;
+/// Squares are below 2 to this power, which leaves room for weights and counts.
+const SQUARE_EXPONENT_MAX: i32 = 900;
 
 /// An exact sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +105,82 @@ impl ExactFloat {
         self.negative_infinities += other.negative_infinities;
     }
 
+    /// Adds the square of a finite `value` as often as `weight` says, without what is below the unit; false if it is too
+    /// large.
+    pub fn add_square(&mut self, value: f64, weight: i64) -> bool {
+        let (_, mantissa, exponent) = decompose(value);
+        // Room for the weights and for as many rows as there can be.
+        if mantissa != 0 && 2 * (exponent + 53) > SQUARE_EXPONENT_MAX {
+            return false;
+        }
+        let square = u128::from(mantissa) * u128::from(mantissa);
+        let shift = 2 * exponent + UNIT as i32;
+        let (square, shift) = match shift {
+            0.. => (square, shift as u32),
+            -127..0 => (square >> -shift, 0),
+            _ => (0, 0),
+        };
+        let times = u128::from(weight.unsigned_abs());
+        let (low, high) = (square & u128::from(u64::MAX), square >> 64);
+        self.add_shifted(low * times, shift, weight < 0);
+        self.add_shifted(high * times, shift + 64, weight < 0);
+        true
+    }
+
+    /// `count * squares - sum^2` of finite sums, rounded; never below zero.
+    pub fn spread(count: u64, squares: &ExactFloat, sum: &ExactFloat) -> f64 {
+        // In units of 2^(-2 * UNIT), as the square of the sum comes.
+        let mut wide = [0_u64; 2 * LIMBS + 1];
+        let (limb, bits) = ((UNIT / 64) as usize, UNIT % 64);
+        let mut carry = 0_u128;
+        for (position, part) in squares.limbs.iter().enumerate() {
+            let scaled = u128::from(*part) * u128::from(count) + carry;
+            let shifted = u128::from(scaled as u64) << bits;
+            add_at(&mut wide, limb + position, shifted);
+            carry = scaled >> 64;
+        }
+        add_at(&mut wide, limb + LIMBS, carry << bits);
+        let (_, magnitude) = sum.magnitude();
+        let mut square = [0_u64; 2 * LIMBS + 1];
+        for (i, a) in magnitude.iter().enumerate().filter(|(_, a)| **a != 0) {
+            for (j, b) in magnitude.iter().enumerate().filter(|(_, b)| **b != 0) {
+                add_at(&mut square, i + j, u128::from(*a) * u128::from(*b));
+            }
+        }
+        let mut borrow = false;
+        for (target, part) in wide.iter_mut().zip(square) {
+            (*target, borrow) = target.borrowing_sub(part, borrow);
+        }
+        if borrow {
+            return 0.0;
+        }
+        let Some(top) = wide.iter().rposition(|limb| *limb != 0) else {
+            return 0.0;
+        };
+        let below = |back: usize| top.checked_sub(back).map_or(0, |position| wide[position]);
+        // The first bits of what there is; a bit for the rest keeps the rounding honest.
+        let mantissa = (u128::from(below(0)) << 64) | u128::from(below(1) | u64::from(below(2) != 0));
+        let exponent = (top as i32 - 1) * 64 - 2 * UNIT as i32;
+        // In steps, since the powers of two may be out of range where their product with the mantissa is not.
+        let quarter = exponent / 4;
+        [quarter, quarter, quarter, exponent - 3 * quarter]
+            .into_iter()
+            .fold(mantissa as f64, |value, exponent| value * power_of_two(exponent))
+    }
+
+    /// The sign and the absolute value of the finite sum.
+    fn magnitude(&self) -> (bool, [u64; LIMBS]) {
+        let negative = self.limbs[LIMBS - 1] >> 63 == 1;
+        let mut magnitude = self.limbs;
+        if negative {
+            let mut carry = true;
+            for limb in &mut magnitude {
+                (*limb, carry) = (!*limb).carrying_add(0, carry);
+            }
+        }
+        (negative, magnitude)
+    }
+
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
@@ -145,14 +223,7 @@ impl ExactFloat {
 
     /// The finite sum rounded to `bits` significant bits, but to no finer unit than 2^`least`.
     fn rounded(&self, bits: u32, least: i32) -> (bool, u64, i32) {
-        let negative = self.limbs[LIMBS - 1] >> 63 == 1;
-        let mut magnitude = self.limbs;
-        if negative {
-            let mut carry = true;
-            for limb in &mut magnitude {
-                (*limb, carry) = (!*limb).carrying_add(0, carry);
-            }
-        }
+        let (negative, magnitude) = self.magnitude();
         let Some(top) = magnitude.iter().rposition(|limb| *limb != 0) else {
             return (false, 0, 0);
         };
@@ -218,6 +289,19 @@ impl ExactFloat {
             sum.limbs[first + words.len()..].fill(u64::MAX);
         }
         Some(sum)
+    }
+}
+
+/// Adds `value` at limb `at`, modulo the width.
+fn add_at(limbs: &mut [u64], at: usize, value: u128) {
+    let mut parts = [value as u64, (value >> 64) as u64].into_iter();
+    let mut carry = false;
+    for target in limbs.iter_mut().skip(at) {
+        let part = parts.next();
+        if part.is_none() && !carry {
+            break;
+        }
+        (*target, carry) = target.carrying_add(part.unwrap_or(0), carry);
     }
 }
 
