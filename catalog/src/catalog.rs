@@ -32,7 +32,7 @@ impl Catalog {
         self.objects.values()
     }
 
-    /// Those that have rows: all but the sinks.
+    /// Those that can be read: all but the sinks.
     pub fn relations(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.objects()
             .filter(|object| !matches!(object.kind, crate::ObjectKind::Sink(_)))

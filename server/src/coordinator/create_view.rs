@@ -36,7 +36,7 @@ impl Shared {
                 let target = sink::open(&sink.connector, &sink.options, &object.columns)?;
                 Ok(self.engine.add_sink(object, dataflow, target)?)
             }
-            ObjectKind::View(_) | ObjectKind::Table(_) | ObjectKind::Source(_) => {
+            ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Table(_) | ObjectKind::Source(_) => {
                 Ok(self.engine.add_view(object, dataflow)?)
             }
         }

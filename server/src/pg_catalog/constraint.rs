@@ -20,7 +20,7 @@ pub fn primary_key(object: &Object) -> &[usize] {
 pub fn primary_key_name(object: &Object) -> String {
     let named = match &object.kind {
         ObjectKind::Table(table) => table.keys.iter().find(|key| key.primary),
-        ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => None,
+        ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => None,
     };
     named.map_or_else(|| format!("{}_pkey", object.name.name), |key| key.name.clone())
 }

@@ -13,7 +13,9 @@ fn sources(context: &SystemContext) -> impl Iterator<Item = (&Object, &Source)> 
         .relations()
         .filter_map(|object| match &object.kind {
             ObjectKind::Source(source) => Some((&**object, source)),
-            ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => None,
+            ObjectKind::Table(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => {
+                None
+            }
         })
 }
 

@@ -125,7 +125,9 @@ impl<'a> Table<'a> {
     fn keys(&self) -> Vec<Key> {
         match &self.object.kind {
             ObjectKind::Table(table) => table.keys.iter().filter(|key| key.enforced).cloned().collect(),
-            ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) => Vec::new(),
+            ObjectKind::Source(_) | ObjectKind::View(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => {
+                Vec::new()
+            }
         }
     }
 
