@@ -24,6 +24,7 @@ mod tables;
 mod windows;
 
 pub use output_names::OutputNames;
+pub use postgres::ARRAY_OF_SUBQUERY;
 
 /// Rewrites `query` in place; the result says what its columns are called.
 ///

@@ -204,7 +204,7 @@ CREATE TABLE "Odd name" ("select" int, "a""b" text)
 CreateRelation "Odd name" reads []
   select integer
   a"b text
-  CREATE TABLE "Odd name" (select integer, "a""b" text)
+  CREATE TABLE "Odd name" ("select" integer, "a""b" text)
 
 ====
 CREATE TABLE lists (a int[], s text[], u uuid, j jsonb, iv interval, d date, tm time, b bytea, f real, g double precision, big bigint, sm smallint, ok boolean)

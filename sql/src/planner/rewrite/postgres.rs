@@ -131,13 +131,16 @@ fn strip_schema(name: &mut ObjectName) {
     }
 }
 
+/// The function that stands for `ARRAY(SELECT ..)`.
+pub const ARRAY_OF_SUBQUERY: &str = "array_of_subquery";
+
 /// `ARRAY(SELECT ..)` as a function of a subquery, for the implementor of `Relations` to carry out.
 fn array_of_subquery(function: &mut Function) -> Option<Expr> {
     let is_array =
         matches!(function.name.0.as_slice(), [part] if part.as_ident().is_some_and(|i| fold(i) == "array"));
     match &function.args {
         FunctionArguments::Subquery(query) if is_array => {
-            Some(call("array_of_subquery", vec![Expr::Subquery(query.clone())]))
+            Some(call(ARRAY_OF_SUBQUERY, vec![Expr::Subquery(query.clone())]))
         }
         _ => None,
     }

@@ -8,7 +8,7 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -18,6 +18,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuild
 use crate::function::SingleValue;
 use crate::planner::Purpose;
 use crate::planner::provider::Provider;
+use crate::planner::rewrite::ARRAY_OF_SUBQUERY;
 
 static SINGLE_VALUE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(SingleValue::default())));
@@ -32,11 +33,18 @@ pub fn guard(plan: LogicalPlan, purpose: Purpose, provider: &Provider<'_>) -> Re
         let names = NamePreserver::new(&node);
         node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| match expr {
+            let expr = expr.transform_down(|expr| match expr {
                 Expr::ScalarSubquery(subquery) if needs_guard(&subquery, purpose) => {
                     let counted = Expr::ScalarSubquery(counted(subquery, provider)?);
-                    Ok(Transformed::yes(SINGLE_VALUE.call(vec![counted])))
+                    let guarded = SINGLE_VALUE.call(vec![counted]);
+                    Ok(Transformed::new(guarded, true, TreeNodeRecursion::Jump))
                 }
+                // All rows are wanted.
+                Expr::ScalarFunction(call) if call.name() == ARRAY_OF_SUBQUERY => Ok(Transformed::new(
+                    Expr::ScalarFunction(call),
+                    false,
+                    TreeNodeRecursion::Jump,
+                )),
                 other => Ok(Transformed::no(other)),
             })?;
             Ok(expr.update_data(|expr| name.restore(expr)))
