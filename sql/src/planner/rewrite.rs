@@ -16,6 +16,7 @@ mod frames;
 mod limit;
 mod literals;
 mod number;
+mod order;
 mod output_names;
 mod postgres;
 mod set_returning;
@@ -92,6 +93,7 @@ impl VisitorMut for Rewriter {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        order::rewrite_query(query);
         let rewritten = tables::rewrite_query(query)
             .and_then(|()| limit::rewrite_query(query))
             .and_then(|()| windows::rewrite_query(query));
@@ -125,6 +127,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        order::rewrite_call(expr);
         windows::rewrite_legacy(expr);
         if let Expr::Function(function) = expr {
             frames::rewrite_function(function);
