@@ -19,6 +19,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::Optimizer;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
@@ -91,7 +92,11 @@ fn session(options: &OneoffOptions) -> DataFusionResult<SessionState> {
         .with_memory_limit(options.memory_bytes_max, 1.0)
         .build_arc()?;
     let config = SessionConfig::new().with_target_partitions(options.parallelism.max(1));
+    let mut rules = Optimizer::new().rules;
+    // It computes a sum as the sum of sums, whose type is another one here.
+    rules.retain(|rule| rule.name() != "single_distinct_aggregation_to_group_by");
     Ok(SessionStateBuilder::new()
+        .with_optimizer_rules(rules)
         .with_config(config)
         .with_runtime_env(runtime)
         // DISTINCT ON is planned with it.

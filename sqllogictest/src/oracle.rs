@@ -54,6 +54,7 @@ pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Re
         .await?
         .rows;
     let once = session.expect(&view.query).await?.rows;
+    let (kept, once) = (zeroes_alike(kept), zeroes_alike(once));
     let mut difference: BTreeMap<&Vec<Option<String>>, i64> = BTreeMap::new();
     for row in &kept {
         *difference.entry(row).or_default() += 1;
@@ -84,6 +85,16 @@ pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Re
         print_rows(&missing),
         view.query
     );
+}
+
+/// The two zeroes of floats are equal, and of equal rows a relation keeps one.
+fn zeroes_alike(mut rows: Vec<Vec<Option<String>>>) -> Vec<Vec<Option<String>>> {
+    for cell in rows.iter_mut().flatten().flatten() {
+        if cell == "-0" {
+            cell.remove(0);
+        }
+    }
+    rows
 }
 
 fn quote(identifier: &str) -> String {

@@ -1,5 +1,5 @@
-//! Random cases for a while: `MILLPOND_GENERATOR_SECONDS` (20), from `MILLPOND_SEED` (a new one), starting at
-//! `MILLPOND_GENERATOR_CASE` (0). The seed stands in the output.
+//! Random cases for a while: `MILLPOND_GENERATOR_SECONDS` (20), from `MILLPOND_SEED` (1, so that a build says the same
+//! twice; a search for faults takes others), starting at `MILLPOND_GENERATOR_CASE` (0). The seed stands in the output.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn setting(name: &str) -> Option<u64> {
 
 #[tokio::test]
 async fn views_equal_their_select_in_random_cases() {
-    let seed = setting("MILLPOND_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
+    let seed = setting("MILLPOND_SEED").unwrap_or(1);
     let first = setting("MILLPOND_GENERATOR_CASE").unwrap_or(0);
     let time = Duration::from_secs(setting("MILLPOND_GENERATOR_SECONDS").unwrap_or(20));
     // libtest shows the output of a test only when it fails; the seed belongs in every log.

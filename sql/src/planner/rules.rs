@@ -79,6 +79,9 @@ pub fn optimize_view(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
 pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(Arc::new(config_options("UTC")));
     let mut optimizer = Optimizer::new();
+    // It computes a sum as the sum of sums, whose type is another one here.
+    let of_sums = |name: &str| name == "single_distinct_aggregation_to_group_by";
+    optimizer.rules.retain(|rule| !of_sums(rule.name()));
     optimizer.rules.insert(0, Arc::new(ExistsInProjection::default()));
     let optimized = Config::new(context).and_then(|config| optimizer.optimize(query, &config, |_, _| {}));
     optimized.map_err(|error| translate(error, &SourceText::new("")))

@@ -85,8 +85,14 @@ impl Ordered<'_> {
             list.push(format!("{name} AS x{i}"));
             columns.push((format!("x{i}"), *t));
         }
+        // Equal rows get different numbers, and which of two numbers goes with which is left open: so there is one call
+        // that tells equal rows apart.
         for i in 0..random.random_range(1..=3) {
-            let (call, t) = self.window_call(random);
+            let kind = match i {
+                0 => random.random_range(0..11),
+                _ => *[1, 2, 3, 7, 9].choose(random).expect("the list is not empty"),
+            };
+            let (call, t) = self.window_call(random, kind);
             list.push(format!("{call} AS w{i}"));
             columns.push((format!("w{i}"), t));
         }
@@ -96,7 +102,8 @@ impl Ordered<'_> {
         )
     }
 
-    fn window_call(&self, random: &mut ChaCha8Rng) -> (String, Type) {
+    /// Kinds 1, 2, 3, 7 and 9 give equal rows the same.
+    fn window_call(&self, random: &mut ChaCha8Rng, kind: usize) -> (String, Type) {
         let partition = self.partition(random);
         let over = format!("OVER ({partition}ORDER BY {})", self.order(random));
         let (name, t) = self.column(random);
@@ -110,7 +117,7 @@ impl Ordered<'_> {
         ]
         .choose(random)
         .expect("the list is not empty");
-        match random.random_range(0..11) {
+        match kind {
             0 => (format!("row_number() {over}"), Type::BigInt),
             1 => (format!("rank() OVER ({partition}ORDER BY {name})"), Type::BigInt),
             2 => (
@@ -154,17 +161,26 @@ impl Ordered<'_> {
             1 => format!("dense_rank() OVER ({partition}ORDER BY {key} DESC)"),
             _ => format!("row_number() OVER ({partition}ORDER BY {order})"),
         };
-        let condition = ["n <= 2", "n = 1", "n < 4 AND n >= 2", "n = 2", "3 >= n"]
-            .choose(random)
-            .expect("the list is not empty");
+        let mut n = "n".to_owned();
+        while self.input.columns.iter().any(|(name, _)| *name == n) {
+            n.push('n');
+        }
+        let conditions = [
+            format!("{n} <= 2"),
+            format!("{n} = 1"),
+            format!("{n} < 4 AND {n} >= 2"),
+            format!("{n} = 2"),
+            format!("3 >= {n}"),
+        ];
+        let condition = conditions.choose(random).expect("the list is not empty");
         let mut columns: Vec<_> = self.seen.iter().map(|column| (*column).clone()).collect();
         let mut list = self.list();
         if random.random_bool(0.5) {
-            list += ", n";
-            columns.push(("n".to_owned(), Type::BigInt));
+            list += &format!(", {n}");
+            columns.push((n.clone(), Type::BigInt));
         }
         let sql = format!(
-            "SELECT {list} FROM (SELECT {}, {call} AS n FROM {}) AS q WHERE {condition}",
+            "SELECT {list} FROM (SELECT {}, {call} AS {n} FROM {}) AS q WHERE {condition}",
             self.list(),
             self.input.name
         );
