@@ -36,7 +36,7 @@ use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, Reading};
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let summing = SUMMING.iter().map(|(name, aliases, reading)| {
         let function = Summing {
-            name: *name,
+            name,
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             reading: *reading,
             signature: Signature::user_defined(Volatility::Immutable),
