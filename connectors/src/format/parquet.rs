@@ -1,7 +1,7 @@
 //! Parquet: columns by name, block after block.
 //!
 //! A row group is a block; it begins where the first page of any of its columns stands. Files of one source may differ in
-//! the order, number and width of their columns: each is mapped to the declared ones on its own ([`convert`]).
+//! the order, number and width of their columns: each is mapped to the declared ones on its own ([`mod@convert`]).
 
 mod convert;
 mod footer;
