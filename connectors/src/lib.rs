@@ -14,6 +14,7 @@ mod literal;
 #[cfg(test)]
 mod memory_notes;
 mod nexmark;
+mod numbered;
 pub mod options;
 mod rate;
 mod rate_micro_batch;

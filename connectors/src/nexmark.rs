@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::connector::Connector;
 use crate::error::{Error, Result};
+use crate::numbered;
 use crate::options::OptionReader;
 use fields::{Event, Field};
 use options::{NexmarkOptions, Table};
@@ -146,34 +147,19 @@ impl Source for NexmarkSource {
 
     fn slices(&self, from: &Position, to: &Position, workers: usize) -> Result<Vec<Slice>, SourceError> {
         let (from, to) = (event_of(from), event_of(to));
-        let step = to.saturating_sub(from).div_ceil(workers.max(1) as u64 * 2).max(1);
-        let mut slices = Vec::new();
-        let mut start = from;
-        while start < to {
-            let end = (start + step).min(to);
-            slices.push(Slice {
-                what: json!([start, end]),
-                bytes: (end - start) * EVENT_BYTES,
-            });
-            start = end;
-        }
-        Ok(slices)
+        Ok(numbered::slices(from, to, workers as u64 * 2, EVENT_BYTES))
     }
 
     fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
-        let bound = |index: usize| slice.what[index].as_u64().expect("a slice made by this source");
-        let schema = self
-            .schema
-            .project(projection)
-            .expect("a projection of this source's schema");
+        let events_read = numbered::numbers(slice);
         Ok(Box::new(NexmarkReader {
             fields: projection.iter().map(|column| self.fields[*column]).collect(),
-            schema: Arc::new(schema),
-            events: events(self.options.table, bound(0)),
+            schema: numbered::projected(&self.schema, projection),
+            events: events(self.options.table, events_read.start),
             start_us: self.start_us,
             events_per_second: self.options.events_per_second.get(),
-            next: bound(0),
-            end: bound(1),
+            next: events_read.start,
+            end: events_read.end,
         }))
     }
 

@@ -8,16 +8,14 @@ mod schedule;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use millpond_catalog::{Column, Options, SqlType, arrow_schema};
-use millpond_engine::source::{
-    Limit, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
-};
+use millpond_engine::source::{Limit, Position, Slice, SliceReader, Source, SourceContext, SourceError};
 use serde_json::json;
 
 use crate::connector::Connector;
 use crate::error::{Error, Result};
+use crate::numbered::{self, ROW_BYTES, TimedValues};
 use crate::options::OptionReader;
 use options::RateOptions;
 use schedule::Schedule;
@@ -31,9 +29,6 @@ pub const CONNECTOR: Connector = Connector {
     open,
 };
 
-/// A row counts as this many bytes of input: a timestamp and a number.
-const ROW_BYTES: u64 = 16;
-const BATCH_ROWS: u64 = 8192;
 const START_KEY: &str = "start_us";
 
 pub fn columns() -> Vec<Column> {
@@ -174,31 +169,15 @@ impl Source for RateSource {
     fn slices(&self, from: &Position, to: &Position, workers: usize) -> Result<Vec<Slice>, SourceError> {
         let (from, to) = (value_of(from), value_of(to));
         let pieces = self.partitions.unwrap_or(workers).max(1) as u64;
-        let step = to.saturating_sub(from).div_ceil(pieces).max(1);
-        let mut slices = Vec::new();
-        let mut start = from;
-        while start < to {
-            let end = (start + step).min(to);
-            slices.push(Slice {
-                what: json!([start, end]),
-                bytes: (end - start) * ROW_BYTES,
-            });
-            start = end;
-        }
-        Ok(slices)
+        Ok(numbered::slices(from, to, pieces, ROW_BYTES))
     }
 
     fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
-        let bound = |index: usize| slice.what[index].as_u64().expect("a slice made by this source");
-        let schema = self
-            .schema
-            .project(projection)
-            .expect("a projection of this source's schema");
-        Ok(Box::new(RateReader {
-            schema: Arc::new(schema),
-            schedule: self.schedule,
-            next: bound(0),
-            end: bound(1),
+        let schedule = self.schedule;
+        Ok(Box::new(TimedValues {
+            schema: numbered::projected(&self.schema, projection),
+            time_of: move |value| schedule.time_of(value),
+            values: numbered::numbers(slice),
         }))
     }
 
@@ -207,49 +186,6 @@ impl Source for RateSource {
     fn poll_interval_ms(&self) -> u64 {
         // One row's time, but neither a busy loop nor a visible lag.
         (1000 / self.schedule.rows_per_second).clamp(10, 100)
-    }
-}
-
-struct RateReader {
-    schema: SchemaRef,
-    schedule: Schedule,
-    next: u64,
-    end: u64,
-}
-
-impl SliceReader for RateReader {
-    fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
-        if self.next >= self.end {
-            return Ok(None);
-        }
-        let values = self.next..self.end.min(self.next + BATCH_ROWS);
-        self.next = values.end;
-        let rows = (values.end - values.start) as usize;
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| self.column(field.data_type(), values.clone()));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns.collect(), &options)
-            .expect("columns made after the schema");
-        Ok(Some(SourceBatch {
-            bytes: rows.num_rows() as u64 * ROW_BYTES,
-            rows,
-            bad_rows: Vec::new(),
-        }))
-    }
-}
-
-impl RateReader {
-    fn column(&self, data_type: &DataType, values: std::ops::Range<u64>) -> ArrayRef {
-        match data_type {
-            DataType::Timestamp(_, zone) => {
-                let times = values.map(|value| self.schedule.time_of(value));
-                Arc::new(TimestampMicrosecondArray::from_iter_values(times).with_timezone_opt(zone.clone()))
-            }
-            _ => Arc::new(Int64Array::from_iter_values(values.map(|value| value as i64))),
-        }
     }
 }
 

@@ -7,16 +7,14 @@ mod options;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use millpond_catalog::{Column, Options, arrow_schema};
-use millpond_engine::source::{
-    Limit, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
-};
+use millpond_engine::source::{Limit, Position, Slice, SliceReader, Source, SourceContext, SourceError};
 use serde_json::json;
 
 use crate::connector::Connector;
 use crate::error::Result;
+use crate::numbered::{self, ROW_BYTES, TimedValues};
 use crate::options::OptionReader;
 use crate::rate;
 use options::BatchOptions;
@@ -29,10 +27,6 @@ pub const CONNECTOR: Connector = Connector {
     validate,
     open,
 };
-
-/// A row counts as this many bytes of input: a timestamp and a number.
-const ROW_BYTES: u64 = 16;
-const BATCH_ROWS: u64 = 8192;
 
 fn validate(options: &Options, columns: &[Column]) -> Result<()> {
     read_options(options)?;
@@ -129,35 +123,21 @@ impl Source for BatchSource {
             .num_partitions
             .map_or(workers as u64, |n| n.get())
             .max(1);
-        let step = to.saturating_sub(from).div_ceil(pieces).max(1);
-        let mut slices = Vec::new();
-        let mut start = from;
-        while start < to {
-            let end = (start + step).min(to);
-            slices.push(Slice {
-                what: json!([start, end]),
-                bytes: (end - start) * ROW_BYTES,
-            });
-            start = end;
-        }
-        Ok(slices)
+        Ok(numbered::slices(from, to, pieces, ROW_BYTES))
     }
 
     fn open(&self, slice: &Slice, projection: &[usize]) -> Result<Box<dyn SliceReader>, SourceError> {
-        let bound = |index: usize| slice.what[index].as_u64().expect("a slice made by this source");
-        let schema = self
-            .schema
-            .project(projection)
-            .expect("a projection of this source's schema");
+        let values = numbered::numbers(slice);
         let rows = self.options.rows_per_batch.get();
-        let times = (bound(0) / rows..=bound(1) / rows).map(|batch| self.time_us(batch));
-        Ok(Box::new(BatchReader {
-            schema: Arc::new(schema),
-            rows_per_batch: rows,
-            first_batch: bound(0) / rows,
-            times: times.collect(),
-            next: bound(0),
-            end: bound(1),
+        let first = values.start / rows;
+        // Of each batch of the slice.
+        let times: Vec<i64> = (first..=values.end / rows)
+            .map(|batch| self.time_us(batch))
+            .collect();
+        Ok(Box::new(TimedValues {
+            schema: numbered::projected(&self.schema, projection),
+            time_of: move |value| times[(value / rows - first) as usize],
+            values,
         }))
     }
 
@@ -165,53 +145,6 @@ impl Source for BatchSource {
 
     fn poll_interval_ms(&self) -> u64 {
         100
-    }
-}
-
-struct BatchReader {
-    schema: SchemaRef,
-    rows_per_batch: u64,
-    first_batch: u64,
-    /// Of each batch from the first.
-    times: Vec<i64>,
-    next: u64,
-    end: u64,
-}
-
-impl SliceReader for BatchReader {
-    fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
-        if self.next >= self.end {
-            return Ok(None);
-        }
-        let values = self.next..self.end.min(self.next + BATCH_ROWS);
-        self.next = values.end;
-        let rows = (values.end - values.start) as usize;
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| self.column(field.data_type(), values.clone()));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns.collect(), &options)
-            .expect("columns made after the schema");
-        Ok(Some(SourceBatch {
-            bytes: rows.num_rows() as u64 * ROW_BYTES,
-            rows,
-            bad_rows: Vec::new(),
-        }))
-    }
-}
-
-impl BatchReader {
-    fn column(&self, data_type: &DataType, values: std::ops::Range<u64>) -> ArrayRef {
-        match data_type {
-            DataType::Timestamp(_, zone) => {
-                let time = |value: u64| self.times[(value / self.rows_per_batch - self.first_batch) as usize];
-                let times = TimestampMicrosecondArray::from_iter_values(values.map(time));
-                Arc::new(times.with_timezone_opt(zone.clone()))
-            }
-            _ => Arc::new(Int64Array::from_iter_values(values.map(|value| value as i64))),
-        }
     }
 }
 
