@@ -275,6 +275,7 @@ pub fn sqlstate(error: &DataFusionError) -> &'static str {
         DataFusionError::Execution(text) if text.contains("verflow") || text.contains("out of range") => {
             "22003"
         }
+        DataFusionError::Execution(text) if text.contains("more than one row") => "21000",
         DataFusionError::Execution(text)
             if text.contains("ivide by zero") || text.contains("division by zero") =>
         {

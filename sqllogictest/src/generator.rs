@@ -5,6 +5,7 @@
 //! failure reports the statements of its case as a script that can be pasted into psql.
 
 mod change;
+mod join;
 mod ordered;
 mod query;
 mod schema;
@@ -157,6 +158,7 @@ impl Case {
             name,
             columns: query.columns,
             watermark: None,
+            small: query.small,
         };
         self.views.push(View {
             relation,

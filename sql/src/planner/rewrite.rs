@@ -22,6 +22,7 @@ mod postgres;
 mod set_returning;
 mod system_columns;
 mod tables;
+mod using;
 mod windows;
 
 pub use output_names::OutputNames;
@@ -95,6 +96,7 @@ impl VisitorMut for Rewriter {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         order::rewrite_query(query);
         let rewritten = tables::rewrite_query(query)
+            .and_then(|()| using::rewrite_query(query))
             .and_then(|()| limit::rewrite_query(query))
             .and_then(|()| windows::rewrite_query(query));
         flow(rewritten)

@@ -32,7 +32,8 @@ use crate::error::Result;
 use crate::text::SourceText;
 
 use super::provider::config_options;
-use super::subquery::projection::ExistsInProjection;
+use super::subquery::nullability::PlainNullable;
+use super::subquery::projection::{ExistsInProjection, SubqueriesBelowAggregate};
 use super::translate::translate;
 
 /// Rules for queries that are kept up to date.
@@ -42,10 +43,12 @@ fn view_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(DistinctAsGroups),
         // Subqueries become joins, which have operators.
         Arc::new(RewriteSetComparison::new()),
+        Arc::new(SubqueriesBelowAggregate),
         Arc::new(ExistsInProjection::default()),
         Arc::new(DecorrelatePredicateSubquery::new()),
         Arc::new(ScalarSubqueryToJoin::new()),
         Arc::new(DecorrelateLateralJoin::new()),
+        Arc::new(PlainNullable),
         Arc::new(ExtractEquijoinPredicate::new()),
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),
@@ -82,7 +85,11 @@ pub fn optimize(query: LogicalPlan) -> Result<LogicalPlan> {
     // It computes a sum as the sum of sums, whose type is another one here.
     let of_sums = |name: &str| name == "single_distinct_aggregation_to_group_by";
     optimizer.rules.retain(|rule| !of_sums(rule.name()));
-    optimizer.rules.insert(0, Arc::new(ExistsInProjection::default()));
+    let first: [Arc<dyn OptimizerRule + Send + Sync>; 2] = [
+        Arc::new(SubqueriesBelowAggregate),
+        Arc::new(ExistsInProjection::default()),
+    ];
+    optimizer.rules.splice(0..0, first);
     let optimized = Config::new(context).and_then(|config| optimizer.optimize(query, &config, |_, _| {}));
     optimized.map_err(|error| translate(error, &SourceText::new("")))
 }

@@ -18,7 +18,7 @@ use datafusion::common::{Column, JoinType, NullEquality, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_nested::range::gen_series_udf;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias};
-use datafusion::logical_expr::logical_plan::{Join, Union};
+use datafusion::logical_expr::logical_plan::{Distinct, Join, Union};
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
 use millpond_catalog::SqlType;
 
@@ -114,13 +114,11 @@ pub fn check(plan: &LogicalPlan) -> Result<()> {
 }
 
 fn check_union(union: &Union) -> crate::error::Result<()> {
-    let width = union
-        .inputs
-        .first()
-        .map_or(0, |input| input.schema().fields().len());
+    let queries = queries(union);
+    let width = queries.first().map_or(0, |query| query.schema().fields().len());
     for column in 0..width {
         let mut first: Option<SqlType> = None;
-        for input in union.inputs.iter().filter(|input| !is_untyped(input, column)) {
+        for input in queries.iter().filter(|query| !is_untyped(query, column)) {
             let Some(field) = input.schema().fields().get(column) else {
                 continue;
             };
@@ -139,6 +137,22 @@ fn check_union(union: &Union) -> crate::error::Result<()> {
     Ok(())
 }
 
+/// The queries of a chain. A UNION within it does not know its types yet: it has those of its first query.
+fn queries(union: &Union) -> Vec<&LogicalPlan> {
+    let mut found = Vec::new();
+    for input in &union.inputs {
+        match input.as_ref() {
+            LogicalPlan::Union(inner) => found.extend(queries(inner)),
+            LogicalPlan::Distinct(Distinct::All(distinct)) => match distinct.as_ref() {
+                LogicalPlan::Union(inner) => found.extend(queries(inner)),
+                _ => found.push(input),
+            },
+            _ => found.push(input),
+        }
+    }
+    found
+}
+
 fn is_text(sql_type: &SqlType) -> bool {
     sql_type.arrow() == DataType::Utf8
 }
@@ -154,7 +168,6 @@ fn is_untyped(plan: &LogicalPlan, column: usize) -> bool {
             let literal = projection.expr.get(column).map(|expr| expr.clone().unalias());
             is_null(plan) || literal.is_some_and(|expr| is_string_literal(&expr))
         }
-        LogicalPlan::Union(union) => union.inputs.iter().all(|input| is_untyped(input, column)),
         plan => is_null(plan),
     }
 }

@@ -9,6 +9,7 @@
 //! column, and then finds a NULL where none may be.
 
 pub mod membership;
+pub mod nullability;
 pub mod projection;
 pub mod single_row;
 

@@ -113,12 +113,11 @@ CreateView v7 reads [3]
   ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
   CREATE STREAMING VIEW v7 AS SELECT * FROM v WHERE total > (SELECT 1)
   Projection: v.k, v.count, v.total
-    Filter: v.total > nullable(__scalar_sq_1.?column?)
-      Left Join:
-        TableScan: v projection=[k, count, total]
-        SubqueryAlias: __scalar_sq_1
-          Projection: Int64(1) AS ?column?
-            EmptyRelation: rows=1
+    Inner Join:  Filter: v.total > __scalar_sq_1.?column?
+      TableScan: v projection=[k, count, total]
+      SubqueryAlias: __scalar_sq_1
+        Projection: Int64(1) AS ?column?
+          EmptyRelation: rows=1
 
 ====
 CREATE STREAMING VIEW v8 AS SELECT current_timestamp AS t, current_date AS d, k FROM ev

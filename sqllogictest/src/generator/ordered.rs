@@ -75,6 +75,7 @@ impl Ordered<'_> {
             sql,
             columns,
             append: false,
+            small: false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Random queries from the grammar that a streaming view supports.
+//! Random queries from the grammar that a streaming view supports; those over two relations are in `join`.
 //!
 //! An expression is generated for a wanted type, so every query plans. Expressions cannot fail on any row: a row set
 //! aside in the view would be an error when the SELECT is run once.
@@ -7,8 +7,8 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::ordered;
 use super::schema::{Relation, Type};
+use super::{join, ordered};
 
 /// A generated SELECT.
 pub struct Query {
@@ -16,6 +16,8 @@ pub struct Query {
     pub columns: Vec<(String, Type)>,
     /// To be created in append mode.
     pub append: bool,
+    /// It has few rows whatever it reads.
+    pub small: bool,
 }
 
 /// A query over one or more of `inputs`.
@@ -24,15 +26,16 @@ pub fn random(random: &mut ChaCha8Rng, inputs: &[&Relation]) -> Query {
     match random.random_range(0..100) {
         0..15 => map(random, input),
         15..32 => aggregate(random, input),
-        32..55 => windowed(random, input),
-        55..63 => union(random, inputs),
-        63..68 => distinct(random, input),
-        68..95 => ordered::random(random, input).unwrap_or_else(|| map(random, input)),
+        32..48 => windowed(random, input),
+        48..54 => union(random, inputs),
+        54..58 => distinct(random, input),
+        58..76 => ordered::random(random, input).unwrap_or_else(|| map(random, input)),
+        76..95 => join::random(random, inputs),
         _ => nested(random, input),
     }
 }
 
-fn map(random: &mut ChaCha8Rng, input: &Relation) -> Query {
+pub(super) fn map(random: &mut ChaCha8Rng, input: &Relation) -> Query {
     let types: Vec<_> = (0..random.random_range(1..=4))
         .map(|_| any_type(random, input))
         .collect();
@@ -46,10 +49,15 @@ fn map_of(random: &mut ChaCha8Rng, input: &Relation, types: &[Type]) -> Query {
         sql,
         columns,
         append: false,
+        small: false,
     }
 }
 
-fn select_list(random: &mut ChaCha8Rng, input: &Relation, types: &[Type]) -> (String, Vec<(String, Type)>) {
+pub(super) fn select_list(
+    random: &mut ChaCha8Rng,
+    input: &Relation,
+    types: &[Type],
+) -> (String, Vec<(String, Type)>) {
     let mut list = Vec::new();
     let mut columns = Vec::new();
     for (i, t) in types.iter().enumerate() {
@@ -59,7 +67,7 @@ fn select_list(random: &mut ChaCha8Rng, input: &Relation, types: &[Type]) -> (St
     (list.join(", "), columns)
 }
 
-fn aggregate(random: &mut ChaCha8Rng, input: &Relation) -> Query {
+pub(super) fn aggregate(random: &mut ChaCha8Rng, input: &Relation) -> Query {
     let keys: Vec<_> = (0..random.random_range(0..=2))
         .map(|_| key_type(random, input))
         .collect();
@@ -109,6 +117,7 @@ fn grouped(
         sql,
         columns,
         append: false,
+        small: true,
     }
 }
 
@@ -226,12 +235,14 @@ fn union(random: &mut ChaCha8Rng, inputs: &[&Relation]) -> Query {
             sql: union,
             columns,
             append: false,
+            small: false,
         };
     }
     let relation = Relation {
         name: format!("({union}) AS u"),
         columns,
         watermark: None,
+        small: false,
     };
     aggregate(random, &relation)
 }
@@ -252,6 +263,7 @@ fn nested(random: &mut ChaCha8Rng, input: &Relation) -> Query {
         name: format!("({}) AS n", inner.sql),
         columns: inner.columns,
         watermark: None,
+        small: false,
     };
     if random.random_bool(0.5) {
         aggregate(random, &relation)
@@ -295,7 +307,7 @@ fn comparison(random: &mut ChaCha8Rng) -> &'static str {
 }
 
 /// An expression of the wanted type, at most `depth` operators deep.
-fn expression(random: &mut ChaCha8Rng, input: &Relation, wanted: Type, depth: usize) -> String {
+pub(super) fn expression(random: &mut ChaCha8Rng, input: &Relation, wanted: Type, depth: usize) -> String {
     let columns: Vec<_> = input
         .columns
         .iter()

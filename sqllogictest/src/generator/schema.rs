@@ -96,6 +96,8 @@ pub struct Relation {
     pub columns: Vec<(String, Type)>,
     /// The column that has a watermark.
     pub watermark: Option<String>,
+    /// It has few enough rows to be joined.
+    pub small: bool,
 }
 
 /// A table of the case.
@@ -122,6 +124,7 @@ impl Table {
                 name: format!("t{number}"),
                 columns,
                 watermark,
+                small: true,
             },
         }
     }
