@@ -41,8 +41,11 @@ pub enum SqlType {
 impl SqlType {
     /// Key of the Arrow field metadata entry that holds the SQL type's name.
     pub const METADATA_KEY: &'static str = "millpond.sql_type";
-    /// Digits after the point that an unconstrained `numeric` keeps.
-    pub const NUMERIC_SCALE: i8 = 16;
+    /// Digits after the point that an unconstrained `numeric` keeps. It is no scale that a quotient or a mean has (at
+    /// least 16), so it tells values whose trailing zeros nobody wrote: they are not shown.
+    pub const NUMERIC_SCALE: i8 = 15;
+    /// How an unconstrained `numeric` is stored.
+    pub const PLAIN_NUMERIC: DataType = DataType::Decimal128(38, Self::NUMERIC_SCALE);
 
     /// The Arrow type of a stored value: microseconds for times, UTC for `timestamptz`, 128 bits for `numeric`.
     pub fn arrow(&self) -> DataType {
@@ -54,7 +57,7 @@ impl SqlType {
             SqlType::Float4 => DataType::Float32,
             SqlType::Float8 => DataType::Float64,
             SqlType::Numeric(Some((precision, scale))) => DataType::Decimal128(*precision, *scale),
-            SqlType::Numeric(None) => DataType::Decimal128(38, Self::NUMERIC_SCALE),
+            SqlType::Numeric(None) => Self::PLAIN_NUMERIC,
             SqlType::Text | SqlType::Varchar(_) | SqlType::Uuid | SqlType::Json | SqlType::Jsonb => {
                 DataType::Utf8
             }
@@ -99,6 +102,7 @@ impl SqlType {
             DataType::Int64 => SqlType::Int8,
             DataType::UInt32 => SqlType::System(SystemType::Oid),
             DataType::UInt64 => SqlType::Numeric(Some((20, 0))),
+            plain if *plain == Self::PLAIN_NUMERIC => SqlType::Numeric(None),
             DataType::Float16 | DataType::Float32 => SqlType::Float4,
             DataType::Float64 => SqlType::Float8,
             DataType::Decimal32(p, s)

@@ -9,7 +9,10 @@ use datafusion::logical_expr::ScalarUDF;
 
 mod float_cast;
 mod nullable;
+mod numeric;
 mod numeric_divide;
+mod numeric_multiply;
+mod numeric_text;
 mod processing_time;
 mod session_window;
 mod single_value;
@@ -20,6 +23,8 @@ mod window;
 pub use float_cast::FloatCast;
 pub use nullable::Nullable;
 pub use numeric_divide::NumericDivide;
+pub use numeric_multiply::NumericMultiply;
+pub use numeric_text::NumericText;
 pub use processing_time::ProcessingTime;
 pub use session_window::SessionWindow;
 pub use single_value::SingleValue;
@@ -33,6 +38,8 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     vec![
         Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
+        Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),
+        Arc::new(ScalarUDF::new_from_impl(NumericText::default())),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
         Arc::new(ScalarUDF::new_from_impl(SessionWindow::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),

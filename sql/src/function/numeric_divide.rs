@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Decimal128Array};
+use arrow::array::{AsArray, Decimal128Array};
+use arrow::compute::kernels::arity::try_binary;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, i256};
 use arrow::error::ArrowError;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-/// Postgres chooses the scale by the size of each quotient; a column has one scale, so the least that Postgres gives.
-const SCALE_MIN: i8 = 16;
+use super::numeric;
 
 /// Called by the planner of operators only, with two numerics.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl ScalarUDFImpl for NumericDivide {
         match arguments {
             [DataType::Decimal128(_, left), DataType::Decimal128(_, right)] => Ok(DataType::Decimal128(
                 DECIMAL128_MAX_PRECISION,
-                SCALE_MIN.max(*left).max(*right),
+                numeric::QUOTIENT_SCALE_MIN.max(*left).max(*right),
             )),
             _ => plan_err!("{} takes two numerics", Self::NAME),
         }
@@ -54,22 +54,12 @@ impl ScalarUDFImpl for NumericDivide {
             return plan_err!("{} gives a numeric", Self::NAME);
         };
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let (left, right) = (
-            arrays[0].as_primitive::<Decimal128Type>(),
-            arrays[1].as_primitive::<Decimal128Type>(),
-        );
+        let [left, right] = [0, 1].map(|i| arrays[i].as_primitive::<Decimal128Type>());
         // left / 10^l / (right / 10^r) * 10^scale, and the scale is at least l.
         let factor = i256::from_i128(10)
             .wrapping_pow((i32::from(scale) + i32::from(right.scale()) - i32::from(left.scale())) as u32);
-        let mut quotients = Vec::with_capacity(left.len());
-        for row in 0..left.len() {
-            quotients.push(if left.is_null(row) || right.is_null(row) {
-                None
-            } else {
-                Some(divide(left.value(row), right.value(row), factor)?)
-            });
-        }
-        let quotients = Decimal128Array::from(quotients).with_precision_and_scale(precision, scale)?;
+        let quotients: Decimal128Array = try_binary(left, right, |left, right| divide(left, right, factor))?;
+        let quotients = quotients.with_precision_and_scale(precision, scale)?;
         quotients.validate_decimal_precision(precision)?;
         Ok(ColumnarValue::Array(Arc::new(quotients)))
     }
@@ -79,20 +69,9 @@ fn divide(left: i128, right: i128, factor: i256) -> Result<i128, ArrowError> {
     if right == 0 {
         return Err(ArrowError::DivideByZero);
     }
-    let out_of_range = || ArrowError::ArithmeticOverflow("numeric out of range".to_owned());
-    let (left, right) = (i256::from_i128(left), i256::from_i128(right));
-    let scaled = left.checked_mul(factor).ok_or_else(out_of_range)?;
-    let (quotient, rest) = (scaled.wrapping_div(right), scaled.wrapping_rem(right));
-    let double = rest.wrapping_abs().wrapping_add(rest.wrapping_abs());
-    let away = match (scaled < i256::ZERO) == (right < i256::ZERO) {
-        true => i256::ONE,
-        false => i256::MINUS_ONE,
-    };
-    let rounded = match double >= right.wrapping_abs() {
-        true => quotient.wrapping_add(away),
-        false => quotient,
-    };
-    rounded.to_i128().ok_or_else(out_of_range)
+    let scaled = i256::from_i128(left).checked_mul(factor);
+    let quotient = scaled.and_then(|scaled| numeric::divide(scaled, i256::from_i128(right)));
+    quotient.ok_or_else(numeric::out_of_range)
 }
 
 #[cfg(test)]

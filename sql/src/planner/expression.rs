@@ -7,12 +7,12 @@ use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator, ScalarUDF, binary_expr};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator, ScalarUDF, ScalarUDFImpl, binary_expr};
 use datafusion::scalar::ScalarValue;
 use millpond_catalog::SqlType;
 use sqlparser::ast::BinaryOperator;
 
-use crate::function::{NumericDivide, TimestampDifference};
+use crate::function::{NumericDivide, NumericMultiply, TimestampDifference};
 
 use super::literal;
 
@@ -30,16 +30,27 @@ impl ExprPlanner for Operators {
         let (left, right) = type_literals(&op, left, right, schema);
         // The types of a deep expression take long to find, and only these operators need them.
         let types = match op {
-            BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Divide => {
-                left.get_type(schema).ok().zip(right.get_type(schema).ok())
-            }
+            BinaryOperator::Plus
+            | BinaryOperator::Minus
+            | BinaryOperator::Multiply
+            | BinaryOperator::Divide => left.get_type(schema).ok().zip(right.get_type(schema).ok()),
             _ => None,
         };
         let planned = match (&op, types) {
             (BinaryOperator::Minus, Some((l, r))) if is_timestamp(&l) && is_timestamp(&r) => {
                 Some(timestamp_difference(left.clone(), right.clone(), &l, &r))
             }
-            (BinaryOperator::Divide, Some((l, r))) => numeric_divide(&left, &right, &l, &r),
+            (BinaryOperator::Divide, Some((l, r))) => {
+                numerics(&left, &right, &l, &r).map(|operands| call(NumericDivide::default(), operands))
+            }
+            (BinaryOperator::Multiply, Some((DataType::Decimal128(p, s), DataType::Decimal128(q, t))))
+                if NumericMultiply::scale((p, s), (q, t)).is_some() =>
+            {
+                Some(call(
+                    NumericMultiply::default(),
+                    vec![left.clone(), right.clone()],
+                ))
+            }
             (BinaryOperator::Minus, Some((DataType::Date32, DataType::Date32))) => {
                 let days = |e: Expr| Expr::Cast(Cast::new(Box::new(e), DataType::Int32));
                 Some(binary_expr(
@@ -126,14 +137,14 @@ fn timestamp_difference(left: Expr, right: Expr, left_type: &DataType, right_typ
             Expr::Cast(Cast::new(Box::new(e), target.clone()))
         }
     };
-    Expr::ScalarFunction(ScalarFunction::new_udf(
-        Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
+    call(
+        TimestampDifference::default(),
         vec![cast(left, left_type), cast(right, right_type)],
-    ))
+    )
 }
 
-/// A division in which one side is a numeric and the other one or an integer.
-fn numeric_divide(left: &Expr, right: &Expr, left_type: &DataType, right_type: &DataType) -> Option<Expr> {
+/// The operands as numerics, where one side is a numeric and the other one or an integer.
+fn numerics(left: &Expr, right: &Expr, left_type: &DataType, right_type: &DataType) -> Option<Vec<Expr>> {
     if !left_type.is_decimal() && !right_type.is_decimal() {
         return None;
     }
@@ -146,11 +157,12 @@ fn numeric_divide(left: &Expr, right: &Expr, left_type: &DataType, right_type: &
         ))),
         _ => None,
     };
-    let operands = vec![numeric(left, left_type)?, numeric(right, right_type)?];
-    Some(Expr::ScalarFunction(ScalarFunction::new_udf(
-        Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
-        operands,
-    )))
+    Some(vec![numeric(left, left_type)?, numeric(right, right_type)?])
+}
+
+fn call(function: impl ScalarUDFImpl + 'static, operands: Vec<Expr>) -> Expr {
+    let function = Arc::new(ScalarUDF::new_from_impl(function));
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, operands))
 }
 
 /// Days are added as integers.

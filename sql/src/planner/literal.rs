@@ -18,7 +18,7 @@ use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::float_text::{write_f32, write_f64};
-use crate::function::FloatCast;
+use crate::function::{FloatCast, NumericText};
 
 mod array;
 mod datetime;
@@ -132,6 +132,15 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
         && is_float(&cast.expr, schema)
     {
         return FloatCast::to_text(cast.expr.as_ref().clone());
+    }
+    if let Expr::Cast(cast) = &expr
+        && *cast.field.data_type() == DataType::Utf8
+        && cast
+            .expr
+            .get_type(schema)
+            .is_ok_and(|from| from == SqlType::PLAIN_NUMERIC)
+    {
+        return NumericText::of(cast.expr.as_ref().clone());
     }
     if let Expr::ScalarFunction(function) = &expr
         && function.func.name() == "round"

@@ -247,7 +247,7 @@ fn texts_of_special_types() {
     let (rows, bad) = read(&columns, &[], &values).unwrap();
     assert_eq!(
         rows,
-        ["abababab-abab-abab-abab-abababababab|{}|ab|12.3450000000000000"]
+        ["abababab-abab-abab-abab-abababababab|{}|ab|12.345000000000000"]
     );
     assert_eq!(
         bad[0].1,

@@ -1,6 +1,8 @@
 //! Decimals: text with the scale kept, and binary in groups of four decimal digits.
 
+use arrow::datatypes::DataType;
 use bytes::{BufMut, BytesMut};
+use millpond_catalog::SqlType;
 
 const SIGN_POSITIVE: u16 = 0;
 const SIGN_NEGATIVE: u16 = 0x4000;
@@ -94,13 +96,45 @@ fn unscale(integer: String, scale: i8) -> (String, usize) {
     }
 }
 
-pub fn write_text(unscaled: impl ToString, scale: i8, out: &mut BytesMut) {
-    let (integer, scale) = unscale(unscaled.to_string(), scale);
+/// How many of the digits behind the point are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zeros {
+    Kept,
+    /// Those at the end are not.
+    Trimmed,
+}
+
+impl Zeros {
+    pub fn of(data_type: &DataType) -> Zeros {
+        if *data_type == SqlType::PLAIN_NUMERIC {
+            Zeros::Trimmed
+        } else {
+            Zeros::Kept
+        }
+    }
+}
+
+fn shown(unscaled: impl ToString, scale: i8, zeros: Zeros) -> (String, usize) {
+    let (mut integer, mut scale) = unscale(unscaled.to_string(), scale);
+    if zeros == Zeros::Trimmed {
+        while scale > 0 && integer.ends_with('0') {
+            integer.pop();
+            scale -= 1;
+        }
+        if matches!(integer.as_str(), "" | "-") {
+            return ("0".to_owned(), 0);
+        }
+    }
+    (integer, scale)
+}
+
+pub fn write_text(unscaled: impl ToString, scale: i8, zeros: Zeros, out: &mut BytesMut) {
+    let (integer, scale) = shown(unscaled, scale, zeros);
     Decimal::new(&integer, scale).write_text(out);
 }
 
-pub fn write_binary(unscaled: impl ToString, scale: i8, out: &mut BytesMut) {
-    let (integer, scale) = unscale(unscaled.to_string(), scale);
+pub fn write_binary(unscaled: impl ToString, scale: i8, zeros: Zeros, out: &mut BytesMut) {
+    let (integer, scale) = shown(unscaled, scale, zeros);
     Decimal::new(&integer, scale).write_binary(out);
 }
 
@@ -163,7 +197,22 @@ mod tests {
             (-5, 1, "-0.5"),
         ] {
             let mut out = BytesMut::new();
-            write_text(value, scale, &mut out);
+            write_text(value, scale, Zeros::Kept, &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn trailing_zeros_are_trimmed() {
+        for (value, scale, text) in [
+            (1500, 3, "1.5"),
+            (0, 3, "0"),
+            (-100, 2, "-1"),
+            (100, 0, "100"),
+            (5, 3, "0.005"),
+        ] {
+            let mut out = BytesMut::new();
+            write_text(value, scale, Zeros::Trimmed, &mut out);
             assert_eq!(out, text.as_bytes());
         }
     }
@@ -180,7 +229,7 @@ mod tests {
             (-12, 0),
         ] {
             let mut out = BytesMut::new();
-            write_binary(value, scale, &mut out);
+            write_binary(value, scale, Zeros::Kept, &mut out);
             assert_eq!(
                 read_binary(&out, scale),
                 Some(value),
@@ -199,7 +248,7 @@ mod tests {
             (12345, 6, 2, 1),
         ] {
             let mut out = BytesMut::new();
-            write_binary(value, from, &mut out);
+            write_binary(value, from, Zeros::Kept, &mut out);
             assert_eq!(read_binary(&out, to), Some(expected));
         }
     }

@@ -98,14 +98,15 @@ fn system_writer<'a>(array: &'a ArrayRef, system: SystemType, style: &'a Style) 
 }
 
 fn numeric_writer(array: &ArrayRef) -> Result<Writer<'_>> {
+    let zeros = numeric::Zeros::of(array.data_type());
     Ok(match array.data_type() {
         DataType::Decimal128(_, scale) => {
             let (values, scale) = (array.as_primitive::<Decimal128Type>().values(), *scale);
-            Box::new(move |row, out| numeric::write_text(values[row], scale, out))
+            Box::new(move |row, out| numeric::write_text(values[row], scale, zeros, out))
         }
         DataType::Decimal256(_, scale) => {
             let (values, scale) = (array.as_primitive::<Decimal256Type>().values(), *scale);
-            Box::new(move |row, out| numeric::write_text(values[row], scale, out))
+            Box::new(move |row, out| numeric::write_text(values[row], scale, zeros, out))
         }
         other => return Err(Error::Bug(format!("numeric is never stored as {other}"))),
     })
