@@ -5,14 +5,16 @@
 //! `kill -9` between statements. None of these may change a row. After each `FLUSH` the [`oracle`] adds a check that no
 //! file has to spell out: a streaming view equals its own SELECT run once.
 //!
-//! The [`generator`] does the same with random schemas, rows and queries.
+//! A [`query_set`] is judged the same way over the data of its benchmark; the [`generator`] does the same with random schemas, rows and queries.
 
 mod configuration;
 pub mod generator;
 pub mod oracle;
+pub mod query_set;
 pub mod runner;
 mod session;
 mod suite;
+pub mod tpch;
 
 pub use configuration::{Configuration, Restarts, ViewOrder};
 pub use session::{Session, Target};

@@ -6,6 +6,7 @@ mod exactly_once;
 mod file_formats;
 mod http;
 mod limits;
+mod prefixes;
 mod psql;
 mod restart;
 mod tidy;
