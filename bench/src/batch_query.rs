@@ -8,8 +8,9 @@ use datafusion::prelude::{JsonReadOptions, SessionConfig, SessionContext};
 use futures::StreamExt;
 
 use crate::nexmark;
+use crate::parquet_table::ParquetTable;
 use crate::queries::Query;
-use crate::streaming_query::Input;
+use crate::streaming_query::{Format, Input};
 
 /// Runs the query on so many threads; the number of rows of its result.
 pub fn run(query: &Query, input: &Input, threads: usize) -> Result<usize> {
@@ -28,7 +29,11 @@ pub fn run(query: &Query, input: &Input, threads: usize) -> Result<usize> {
                 }
                 context.register_table("bid", Arc::new(MemTable::try_new(schema, partitions)?))?;
             }
-            Input::Json(folder) => {
+            Input::Files(folder, Format::Parquet) => {
+                let table = ParquetTable::open(folder, threads)?;
+                context.register_table("bid", Arc::new(table))?;
+            }
+            Input::Files(folder, Format::Json) => {
                 let options = JsonReadOptions::default().schema(&schema).file_extension(".json");
                 context
                     .register_json("bid", folder.to_string_lossy(), options)

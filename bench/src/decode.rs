@@ -9,7 +9,7 @@ use anyhow::Result;
 use millpond_engine::source::Source;
 
 use crate::stopwatch::{best, measure};
-use crate::streaming_query::{Input, Pond};
+use crate::streaming_query::{Format, Input, Pond};
 use crate::{files, nexmark};
 
 const BIDS: u64 = 500_000;
@@ -17,7 +17,7 @@ const ROUNDS: usize = 5;
 
 pub fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let bytes = files::write(folder.path(), BIDS, 1)?;
+    let bytes = files::write_json(folder.path(), BIDS, 1)?;
     println!(
         "{BIDS} bids of {} bytes; best of {ROUNDS} turns, by processor time\n",
         bytes / BIDS
@@ -30,7 +30,7 @@ pub fn run() -> Result<()> {
         ("auction, price", &[0, 2]),
         ("none", &[]),
     ] {
-        let source = pond.open(&Input::Json(folder.path().to_owned()))?;
+        let source = pond.open(&Input::Files(folder.path().to_owned(), Format::Json))?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             ours.push(measure(|| read(&source, projection))?.1);

@@ -3,6 +3,7 @@
 //! Absolute figures drift between machines, so every figure stands beside that of DataFusion's one-off execution of the
 //! same SELECT over the same data, taken in turns in the same process run.
 
+mod bad_rows;
 mod batch_query;
 mod catch_up;
 mod decode;
@@ -10,6 +11,7 @@ mod files;
 mod latency;
 mod memory_source;
 mod nexmark;
+mod parquet_table;
 mod queries;
 mod stopwatch;
 mod streaming_query;
@@ -28,6 +30,16 @@ const SUITES: &[Suite] = &[
     ),
     ("memory", "views over bids in memory", throughput::from_memory),
     ("json", "views over bids in JSON files", throughput::from_json),
+    (
+        "parquet",
+        "views over bids in Parquet files",
+        throughput::from_parquet,
+    ),
+    (
+        "bad_rows",
+        "what it costs when one row of a hundred cannot be decoded",
+        bad_rows::run,
+    ),
     (
         "catch_up",
         "peak memory of a view that catches up with 20 million bids",

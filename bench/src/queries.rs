@@ -41,6 +41,16 @@ pub const QUERIES: &[Query] = &[
                 FROM (SELECT auction, date_bin(INTERVAL '10 seconds', datetime) AS b FROM bid)) GROUP BY w, auction",
     },
     Query {
+        name: "T3",
+        options: "WITH (output_mode = 'append')",
+        view: "SELECT bidder, session_window.start AS start, count(*) AS n \
+               FROM bid GROUP BY bidder, session_window(datetime, '10 seconds')",
+        batch: "SELECT min(datetime), bidder, count(*) FROM (SELECT bidder, datetime, sum(begins) OVER \
+                (PARTITION BY bidder ORDER BY datetime) AS session FROM (SELECT bidder, datetime, CASE WHEN datetime \
+                - lag(datetime) OVER (PARTITION BY bidder ORDER BY datetime) <= INTERVAL '10 seconds' THEN 0 ELSE 1 END \
+                AS begins FROM bid)) GROUP BY bidder, session",
+    },
+    Query {
         name: "A1",
         options: "",
         view: "SELECT bidder, count(*) AS n, sum(price) AS total FROM bid GROUP BY bidder",

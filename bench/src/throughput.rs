@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::queries::QUERIES;
 use crate::stopwatch::{best, measure};
-use crate::streaming_query::{Input, Pond};
+use crate::streaming_query::{Format, Input, Pond};
 use crate::{batch_query, files, memory_source};
 
 const BIDS: u64 = 5_000_000;
@@ -18,12 +18,22 @@ pub fn from_memory() -> Result<()> {
 
 pub fn from_json() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let bytes = files::write(folder.path(), BIDS, FILES)?;
+    let bytes = files::write_json(folder.path(), BIDS, FILES)?;
     println!(
         "{BIDS} bids in {FILES} files of {} MB; best of {ROUNDS} turns\n",
         bytes / FILES / 1_000_000
     );
-    table(&Input::Json(folder.path().to_owned()))
+    table(&Input::Files(folder.path().to_owned(), Format::Json))
+}
+
+pub fn from_parquet() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bytes = files::write_parquet(folder.path(), BIDS, FILES)?;
+    println!(
+        "{BIDS} bids in {FILES} files of {} MB; best of {ROUNDS} turns\n",
+        bytes / FILES / 1_000_000
+    );
+    table(&Input::Files(folder.path().to_owned(), Format::Parquet))
 }
 
 fn table(input: &Input) -> Result<()> {
@@ -36,9 +46,13 @@ fn table(input: &Input) -> Result<()> {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 let pond = Pond::start(workers)?;
-                let (rows, spent) = measure(|| pond.run(query, input))?;
+                let (read, spent) = measure(|| pond.run(query, input))?;
                 pond.stop();
-                ensure!(rows == BIDS, "{} read {rows} of {BIDS} rows", query.name);
+                ensure!(
+                    read.input_rows == BIDS && read.bad_rows == 0,
+                    "{} of {BIDS} rows: {read:?}",
+                    query.name
+                );
                 ours.push(spent);
                 theirs.push(measure(|| batch_query::run(query, input, workers))?.1);
             }
