@@ -8,14 +8,18 @@ mod batch_query;
 mod catch_up;
 mod decode;
 mod files;
+mod history;
 mod latency;
 mod memory_source;
 mod nexmark;
+mod nexmark_queries;
 mod parquet_table;
 mod queries;
 mod stopwatch;
 mod streaming_query;
 mod throughput;
+mod tpch;
+mod wire;
 
 use anyhow::{Result, bail};
 
@@ -44,6 +48,21 @@ const SUITES: &[Suite] = &[
         "catch_up",
         "peak memory of a view that catches up with 20 million bids",
         catch_up::run,
+    ),
+    (
+        "nexmark",
+        "the Nexmark queries as views of the real server",
+        nexmark_queries::run,
+    ),
+    (
+        "tpch",
+        "the TPC-H queries brought up to date after a change of 1 %",
+        tpch::run,
+    ),
+    (
+        "history",
+        "single changes after short and long histories",
+        history::run,
     ),
     (
         "latency",

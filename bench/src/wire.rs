@@ -1,0 +1,40 @@
+//! The real server, driven by one client: for benchmarks of whole statements.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use millpond_tests::{Server, ServerOptions};
+use tokio::runtime::Runtime;
+use tokio_postgres::Client;
+
+pub struct Wire {
+    client: Client,
+    runtime: Runtime,
+    // Dropped last.
+    _server: Server,
+}
+
+impl Wire {
+    pub fn start(workers: usize) -> Result<Wire> {
+        let server = Server::start(ServerOptions::workers(workers))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
+        let client = runtime.block_on(server.connect())?;
+        Ok(Wire {
+            client,
+            runtime,
+            _server: server,
+        })
+    }
+
+    /// Runs statements, whose rows are read and dropped; the seconds that it took.
+    pub fn run(&self, sql: &str) -> Result<f64> {
+        let begin = Instant::now();
+        self.runtime
+            .block_on(self.client.simple_query(sql))
+            .with_context(|| format!("in: {:.200}", sql))?;
+        Ok(begin.elapsed().as_secs_f64())
+    }
+}
