@@ -154,6 +154,10 @@ pub enum Trigger {
     Default,
     /// On multiples of the interval since 1970-01-01 00:00 UTC.
     Every(Duration),
+    /// One epoch takes in what is there at the start, then the query ends.
+    Once,
+    /// As many epochs as it needs take in what is there at the start, then the query ends.
+    AvailableNow,
 }
 
 /// `WITH` options and clauses of a streaming view, parsed.

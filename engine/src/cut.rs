@@ -11,6 +11,7 @@
 mod boundaries;
 mod positions;
 mod state;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use crate::source::{Position, Source};
 
 use boundaries::{Boundaries, rounder_than_all_between};
 use positions::Positions;
+use subscriptions::Reader;
 
 /// Cuts that are reserved at a time. Numbers start behind the reserved ones after a restart and so never go back, without
 /// a write per cut.
@@ -55,6 +57,9 @@ struct State {
     generation: u64,
     /// Versions before this are not kept.
     floor: Cut,
+    /// Subscribers by number, and how many there have been.
+    readers: BTreeMap<u64, Reader>,
+    subscribed: u64,
 }
 
 enum Track {
@@ -129,6 +134,8 @@ pub(crate) struct Standing {
     pub(crate) epochs: u64,
     /// Why it, or a view that it reads, does not move.
     pub(crate) still: Option<String>,
+    /// It moves itself, and has not taken in all that the views it reads have.
+    pub(crate) catching_up: bool,
 }
 
 /// How the relations of one SELECT are read.
@@ -171,6 +178,8 @@ impl Timeline {
             wakers: HashMap::new(),
             generation: 0,
             floor: Cut::ZERO,
+            readers: BTreeMap::new(),
+            subscribed: 0,
         };
         Ok(Timeline {
             gate: FairMutex::new(()),
@@ -256,6 +265,46 @@ impl Timeline {
         Ok(done)
     }
 
+    /// Closes everything that is there for a run that ends, if `expected` is still the latest cut: the first cut of the
+    /// answer holds all commits and `moves`, and from there to the second nothing is added.
+    pub(crate) fn stamp_end(
+        &self,
+        expected: Cut,
+        moves: Vec<(ObjectId, Position)>,
+    ) -> Result<Option<(Cut, Cut)>> {
+        let gate = self.gate.lock();
+        let mut state = self.state.lock();
+        if state.latest != expected {
+            return Ok(None);
+        }
+        let end = expected.next();
+        let rest = end.next();
+        self.reserve(&mut state, rest.next())?;
+        let wakers = self.close(&mut state, rest, (end, moves))?;
+        drop(state);
+        drop(gate);
+        wakers.iter().for_each(|wake| wake());
+        Ok(Some((end, rest)))
+    }
+
+    /// Makes `latest` the latest cut, the sources having moved at a cut up to there. Gives who is to be woken.
+    fn close(
+        &self,
+        state: &mut State,
+        latest: Cut,
+        (at, moves): (Cut, Vec<(ObjectId, Position)>),
+    ) -> Result<Vec<Wake>> {
+        let moved: Vec<ObjectId> = moves.iter().map(|(source, _)| *source).collect();
+        for (source, position) in moves {
+            if let Some(Track::Source(positions)) = state.tracks.get_mut(&source) {
+                positions.record(at, position)?;
+            }
+        }
+        state.latest = latest;
+        self.tell(state);
+        Ok(state.wakers_above(&moved))
+    }
+
     /// Closes the pending cut if `expected` is still the latest one. `moves` are the sources' new positions. With
     /// `round_from`, the number is one that everyone who stands after `round_from` will stop at.
     pub(crate) fn stamp(
@@ -274,15 +323,7 @@ impl Timeline {
             Some(_) | None => expected.next(),
         };
         self.reserve(&mut state, cut.next())?;
-        let moved: Vec<ObjectId> = moves.iter().map(|(source, _)| *source).collect();
-        for (source, position) in moves {
-            if let Some(Track::Source(positions)) = state.tracks.get_mut(&source) {
-                positions.record(cut, position)?;
-            }
-        }
-        state.latest = cut;
-        self.tell(&mut state);
-        let wakers = state.wakers_above(&moved);
+        let wakers = self.close(&mut state, cut, (cut, moves))?;
         drop(state);
         drop(gate);
         wakers.iter().for_each(|wake| wake());
@@ -316,12 +357,7 @@ impl Timeline {
         }
         let at = track.boundaries.last();
         let dirty = track.inputs.iter().any(|input| state.is_dirty(*input));
-        let mut allowed = Boundaries::between(at.unwrap_or(Cut::ZERO), latest);
-        for input in &track.inputs {
-            if let Some(Track::View(input)) = state.tracks.get(input) {
-                allowed = allowed.intersect(&input.boundaries);
-            }
-        }
+        let allowed = state.allowed(view);
         let target = if at.is_none() {
             allowed.last()
         } else {
@@ -336,6 +372,36 @@ impl Timeline {
             None if at.unwrap_or(Cut::ZERO) == latest => Choice::AtLatest { cut: latest, dirty },
             None => Choice::Behind,
         }
+    }
+
+    /// The cut that a view is on its way to.
+    pub(crate) fn target(&self, view: ObjectId) -> Option<Cut> {
+        self.state.lock().view(view).target
+    }
+
+    /// Sends a view to the first cut from `from` on at which everything it reads stands, if there is one.
+    pub(crate) fn go_from(&self, view: ObjectId, from: Cut) -> Option<Cut> {
+        self.go(view, |allowed| allowed.first_from(from))
+    }
+
+    /// Sends a view as far as what it reads allows, if it does not stand there.
+    pub(crate) fn go_last(&self, view: ObjectId) -> Option<Cut> {
+        self.go(view, Boundaries::last)
+    }
+
+    fn go(&self, view: ObjectId, choice: impl FnOnce(&Boundaries) -> Option<Cut>) -> Option<Cut> {
+        let mut state = self.state.lock();
+        state.refresh();
+        let target = choice(&state.allowed(view))?;
+        state.view_mut(view).target = Some(target);
+        Some(target)
+    }
+
+    /// A view that this one reads, directly or through others, does not move.
+    pub(crate) fn reads_still(&self, view: ObjectId) -> bool {
+        let state = self.state.lock();
+        let inputs = state.view(view).inputs.clone();
+        inputs.iter().any(|input| state.why_still(*input).is_some())
     }
 
     /// The last boundary of a view.
@@ -411,6 +477,8 @@ impl Timeline {
             due: track.due,
             epochs: track.epochs,
             still: state.why_still(view),
+            catching_up: track.still.is_none()
+                && (track.target.is_some() || state.allowed(view).last().is_some()),
         })
     }
 
@@ -491,5 +559,6 @@ impl Timeline {
     fn tell(&self, state: &mut State) {
         state.generation += 1;
         self.moved.notify_all();
+        state.readers.values().for_each(|reader| (reader.wake)());
     }
 }

@@ -20,8 +20,10 @@ use crate::error::{Error, Result};
 use crate::maintenance::Maintenance;
 use crate::progress::Progress;
 use crate::query::driver::QueryHandle;
+use crate::query::history::EpochRecord;
+use crate::query::reconfigure::Change;
 use crate::query::recovery::log_cuts;
-use crate::query::status::QueryStatus;
+use crate::query::status::{QueryState, QueryStatus};
 use crate::query::step::{QueryInput, ReadFrom};
 use crate::query::{Query, QueryParts};
 use crate::read::{self, ReadView};
@@ -188,10 +190,7 @@ impl Engine {
         let bad_rows = crate::query::bad_rows::schema();
         Ok(QueryParts {
             object: object.id,
-            name: options
-                .query_name
-                .clone()
-                .unwrap_or_else(|| object.name.to_string()),
+            name: query_name(object, options),
             sink: object.name.to_string(),
             relation: self
                 .shared
@@ -268,12 +267,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts a paused or failed query again from its last checkpoint.
+    /// Starts a paused, failed or terminated query again from its last checkpoint.
     pub fn resume(&self, view: ObjectId) -> Result<()> {
         let handle = self.view(view)?;
         // At once, so that a FLUSH right behind waits for it.
         self.shared.timeline.set_still(view, None);
         handle.resume();
+        Ok(())
+    }
+
+    /// Gives a query the options that its object has now. `dataflow` is lowered from the same query: its state, and with
+    /// it the result and all counters, stay.
+    pub fn reconfigure(&self, object: &Object, dataflow: Dataflow) -> Result<()> {
+        let Some(view) = object.query() else {
+            return Err(Error::Bug(format!("{} has no query", object.name)));
+        };
+        let handle = self.view(object.id)?;
+        let terminated = handle.status(&self.shared.timeline).state == QueryState::Terminated;
+        if terminated && !crate::query::has_end(view.options.trigger) {
+            // It moves again: a FLUSH right behind waits for it.
+            self.shared.timeline.set_still(object.id, None);
+        }
+        handle.reconfigure(Change {
+            name: query_name(object, &view.options),
+            options: view.options.clone(),
+            plan: Arc::new(Plan::new(&dataflow)?),
+            dataflow: Arc::new(dataflow),
+        });
         Ok(())
     }
 
@@ -310,6 +330,18 @@ impl Engine {
         Ok(self.view(view)?.progress())
     }
 
+    /// The epochs of a query whose records are kept, oldest first.
+    pub fn epochs(&self, view: ObjectId) -> Result<Vec<EpochRecord>> {
+        self.view(view)?;
+        crate::query::history::read(&self.shared.storage, view.0)
+    }
+
+    /// Encoded size of the state that a query has stored.
+    pub fn state_bytes(&self, view: ObjectId) -> Result<u64> {
+        self.view(view)?;
+        Ok(self.shared.storage.state_bytes(view.0))
+    }
+
     /// Stops all queries and threads. Queries that do not finish their epoch within `timeout` abandon it, which loses
     /// nothing: it runs again after the next start.
     pub fn shutdown(&self, timeout: Duration) {
@@ -341,6 +373,12 @@ impl Engine {
             Some(Entry::Table(_) | Entry::Source(_)) | None => Err(Error::Gone(id)),
         }
     }
+}
+
+/// What `sys.queries` calls the query of an object.
+fn query_name(object: &Object, options: &ViewOptions) -> String {
+    let named = options.query_name.clone();
+    named.unwrap_or_else(|| object.name.to_string())
 }
 
 impl Shared {

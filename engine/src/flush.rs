@@ -13,6 +13,7 @@ use millpond_storage::Cut;
 use crate::cut::{Standing, Timeline};
 use crate::engine::{Entry, Shared};
 use crate::error::{Error, Result};
+use crate::query::status::QueryState;
 use crate::source::Position;
 
 /// How often a waiting flush looks whether it is still wanted.
@@ -35,12 +36,14 @@ pub struct FlushReport {
     pub cancelled: bool,
 }
 
-/// A view that does not move: paused, failed, or reading one that is.
+/// A view that does not move: paused, failed, terminated, or reading one that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     pub object: ObjectId,
     pub name: String,
     pub reason: String,
+    /// It, or what it reads, has come to the end that its trigger has.
+    pub terminated: bool,
 }
 
 struct Flush<'a> {
@@ -79,12 +82,26 @@ pub(crate) fn flush(
         {
             report.skipped.push(Skipped {
                 object: *view,
-                name: handle.name().to_owned(),
+                name: handle.name(),
                 reason,
+                terminated: has_ended(shared, *view),
             });
         }
     }
     Ok(report)
+}
+
+/// All that keeps the view from moving is that runs have ended.
+fn has_ended(shared: &Shared, view: ObjectId) -> bool {
+    let mut views = shared.timeline.reads(view);
+    views.insert(view);
+    views.into_iter().all(|view| match shared.entry(view) {
+        Some(Entry::View(handle)) => {
+            let status = handle.status(&shared.timeline);
+            status.is_active() || status.state == QueryState::Terminated
+        }
+        Some(Entry::Table(_) | Entry::Source(_)) | None => true,
+    })
 }
 
 fn views_of(shared: &Shared, target: FlushTarget) -> Result<Vec<ObjectId>> {
@@ -201,7 +218,10 @@ impl Flush<'_> {
             let generation = self.timeline.generation();
             let waits: BTreeSet<ObjectId> = self
                 .standings()
-                .filter(|(view, standing)| standing.still.is_none() && !done(*view, standing))
+                .filter(|(view, standing)| {
+                    (standing.still.is_none() && !done(*view, standing))
+                        || (standing.still.is_some() && standing.catching_up)
+                })
                 .map(|(view, _)| view)
                 .collect();
             if waits.is_empty() {

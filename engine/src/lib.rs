@@ -27,6 +27,7 @@ pub mod read;
 mod replay;
 mod runtime;
 mod source_notes;
+pub mod subscription;
 pub mod table;
 
 pub use engine::{Engine, EngineOptions, FlushReport, FlushTarget};

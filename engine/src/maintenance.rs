@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::cut::RelationFloor;
 use crate::engine::{Entry, Shared};
 use crate::error::{Error, Result};
+use crate::subscription::leave_laggards;
 
 /// The least rest between two passes.
 const REST: Duration = Duration::from_millis(200);
@@ -102,6 +103,7 @@ fn run(wish: &(Mutex<Wish>, Condvar), shared: &Weak<Shared>) {
 
 /// `done`: how far each log was compacted before.
 pub(crate) fn pass(shared: &Shared, done: &mut HashMap<ObjectId, Cut>) -> Result<()> {
+    leave_laggards(shared);
     let floors = shared.timeline.floors();
     shared.timeline.prune(&floors)?;
     for floor in &floors.relations {

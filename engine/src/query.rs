@@ -8,8 +8,11 @@
 
 pub mod bad_rows;
 mod board;
+mod bounded;
 mod commit;
 pub(crate) mod driver;
+pub mod history;
+pub(crate) mod reconfigure;
 mod record;
 pub(crate) mod recovery;
 mod report;
@@ -22,7 +25,7 @@ pub(crate) mod watermark;
 
 use std::sync::Arc;
 
-use millpond_catalog::{ObjectId, ViewOptions};
+use millpond_catalog::{ObjectId, Trigger, ViewOptions};
 use millpond_storage::{Cut, Relation};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -38,6 +41,8 @@ use crate::sink::{Sink, SinkError};
 use crate::source::{Limit, Position, SourceError};
 
 use board::{Board, Standing};
+use bounded::Run;
+pub(crate) use bounded::ends as has_end;
 use record::{BatchRecord, InputPosition};
 use recovery::{Committed, Recovered};
 use report::Stopwatch;
@@ -88,6 +93,10 @@ pub(crate) struct Query {
     open: Option<BatchRecord>,
     deployment: Option<Deployment>,
     timer: Timer,
+    /// Where a run stands that ends by itself.
+    run: Run,
+    /// Such a run takes in the last that the views it reads bring.
+    closing: bool,
     /// A query that has never run has looked for input before it chose its first cut.
     asked: bool,
     retry: Option<Retry>,
@@ -128,7 +137,8 @@ impl Query {
         let board = Board::new(parts.object, parts.name.clone(), ids.clone(), standing, history);
         let first = committed.context.is_none();
         let timer = Timer::new(parts.options.trigger, shared.clock.now_us(), first);
-        Ok(Query {
+        let run = bounded::recover(&shared.storage, &parts)?;
+        let mut query = Query {
             parts,
             shared,
             board: Arc::new(board),
@@ -138,11 +148,21 @@ impl Query {
             open,
             deployment: None,
             timer,
+            run,
+            closing: false,
             asked: false,
             retry: None,
             last_fired_us: None,
             stopwatch: Stopwatch::default(),
-        })
+        };
+        if run == Run::Terminated {
+            query.hold(
+                QueryState::Terminated,
+                "Terminated",
+                Some(bounded::TERMINATED.to_owned()),
+            );
+        }
+        Ok(query)
     }
 
     pub(crate) fn object(&self) -> ObjectId {
@@ -176,7 +196,15 @@ impl Query {
 
     /// From the last commit, as another run.
     pub(crate) fn resume(&mut self) {
-        if !matches!(self.state, QueryState::Paused | QueryState::Failed(_)) {
+        let resumes = matches!(
+            self.state,
+            QueryState::Paused | QueryState::Failed(_) | QueryState::Terminated
+        );
+        if !resumes {
+            return;
+        }
+        if let Err(error) = self.begin_run() {
+            self.fail(&error);
             return;
         }
         self.ids.1 = Uuid::new_v4().to_string();
@@ -280,8 +308,23 @@ impl Query {
                 self.board.idle("Waiting for next trigger");
                 return Ok(Next::At(next_us));
             }
-            let Some(target) = self.choose(now_us)? else {
-                return Ok(self.idle(now_us));
+            let target = if bounded::ends(self.parts.options.trigger) {
+                match self.next_of_run(now_us)? {
+                    bounded::Next::Go(target) => target,
+                    bounded::Next::Wait(until_us) => {
+                        self.board.idle("Waiting for the views it reads");
+                        return Ok(Next::At(until_us));
+                    }
+                    bounded::Next::End => {
+                        self.terminate()?;
+                        return Ok(Next::OnWake);
+                    }
+                }
+            } else {
+                match self.choose(now_us)? {
+                    Some(target) => target,
+                    None => return Ok(self.idle(now_us)),
+                }
             };
             self.stopwatch.latest_offset_us = self.since(begin_us);
             self.log_batch(target, now_us)?;
@@ -400,13 +443,13 @@ impl Query {
             processing_time_us: now_us,
             watermarks: next_watermarks(&self.parts, &self.committed),
         };
-        let limit = self.limit(now_us);
         let step = step::plan(
             &self.parts.inputs,
             &self.committed.positions,
             target,
             &self.shared.timeline,
-            limit,
+            self.limit(now_us),
+            self.parts.options.trigger == Trigger::Once,
         )?;
         let record = BatchRecord::new(
             (&self.ids.0, &self.ids.1),
@@ -557,7 +600,9 @@ fn offsets(inputs: &[QueryInput], record: &BatchRecord) -> Value {
 
 fn hint(error: &Error) -> Option<String> {
     match error {
-        Error::Unsupported { hint, .. } | Error::User { hint, .. } => hint.clone(),
+        Error::Unsupported { hint, .. } | Error::User { hint, .. } | Error::OutOfReach { hint, .. } => {
+            hint.clone()
+        }
         Error::Source(SourceError::Failed { hint, .. }) | Error::Sink(SinkError::Failed { hint, .. }) => {
             hint.clone()
         }

@@ -112,6 +112,16 @@ pub struct ServeArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch_bytes: Option<u64>,
 
+    /// Progress reports kept per streaming query [default: 100].
+    #[arg(long, value_name = "N", env = "MILLPOND_RECENT_PROGRESS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recent_progress: Option<usize>,
+
+    /// Epochs of each streaming query whose records are kept [default: 100].
+    #[arg(long, value_name = "N", env = "MILLPOND_BATCHES_RETAINED")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches_retained: Option<u64>,
+
     /// Bytes of memory that one SELECT may use for sorting and hash tables [default: 1073741824].
     #[arg(long, value_name = "BYTES", env = "MILLPOND_QUERY_MEMORY_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +165,8 @@ pub struct Config {
     pub password_file: Option<PathBuf>,
     pub max_connections: usize,
     pub epoch_bytes: u64,
+    pub recent_progress: usize,
+    pub batches_retained: u64,
     pub query_memory_bytes: usize,
     pub shutdown_timeout_ms: u64,
     pub log: String,
@@ -172,6 +184,8 @@ impl Default for Config {
             password_file: None,
             max_connections: 1000,
             epoch_bytes: 32 << 20,
+            recent_progress: 100,
+            batches_retained: 100,
             query_memory_bytes: 1 << 30,
             shutdown_timeout_ms: 10_000,
             log: "info".into(),
@@ -197,6 +211,9 @@ impl Config {
         }
         if config.epoch_bytes == 0 || config.max_connections == 0 {
             bail!("epoch_bytes and max_connections must be at least 1");
+        }
+        if config.recent_progress == 0 || config.batches_retained == 0 {
+            bail!("recent_progress and batches_retained must be at least 1");
         }
         Ok(config)
     }

@@ -130,7 +130,7 @@ impl Shared {
             PlanKind::CreateRelation(create) => self.create_relation(create)?,
             PlanKind::CreateView(create) => self.create_view(create)?,
             PlanKind::Drop(drop) => self.drop(&drop)?,
-            PlanKind::AlterView(alter) => self.alter_view(&alter)?,
+            PlanKind::AlterView(alter) => self.alter_view(alter)?,
             PlanKind::Nothing { tag } => tag.to_owned(),
             other => return Err(Error::Bug(format!("this plan changes no catalog: {other:?}"))),
         };

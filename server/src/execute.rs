@@ -9,6 +9,7 @@ mod reading;
 mod select;
 mod set;
 mod show;
+mod subscribe;
 mod transaction;
 mod write;
 
@@ -132,6 +133,7 @@ impl Execution<'_> {
             PlanKind::Deallocate(target) => self.deallocate(target),
             PlanKind::DeclareCursor(declare) => self.declare_cursor(declare),
             PlanKind::Fetch(fetch) => self.fetch(fetch).await,
+            PlanKind::Subscribe(subscribe) => self.subscribe(&subscribe),
             PlanKind::CloseCursor(target) => self.close_cursor(target),
             PlanKind::Discard(target) => self.discard(target),
             PlanKind::Listen(listen) => Ok(Outcome::done(match listen {
@@ -170,6 +172,7 @@ pub struct Planned {
 pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<OutputColumn>>> {
     Ok(match &plan.kind {
         PlanKind::Select(select) => Some(select.columns.clone()),
+        PlanKind::Subscribe(subscribe) => Some(subscribe.columns.clone()),
         PlanKind::Explain(explain) => Some(explain.columns.clone()),
         PlanKind::Rows(rows) => Some(rows.columns.clone()),
         PlanKind::Write(write) => write

@@ -64,7 +64,11 @@ async fn health(State(server): State<Arc<Server>>) -> Response {
                 hint: failure.hint,
                 epoch: failure.epoch,
             }),
-            QueryState::Starting | QueryState::Running | QueryState::Paused | QueryState::Stopped => None,
+            QueryState::Starting
+            | QueryState::Running
+            | QueryState::Paused
+            | QueryState::Terminated
+            | QueryState::Stopped => None,
         })
         .collect();
     let mut reasons = Vec::new();

@@ -134,7 +134,8 @@ fn boot(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<(Engine, Coord
     let options = EngineOptions {
         workers: config.workers(),
         epoch_bytes: config.epoch_bytes,
-        ..EngineOptions::default()
+        progress_kept: config.recent_progress,
+        epochs_kept: config.batches_retained,
     };
     let engine = Engine::start(storage.clone(), clock, options)?;
     let coordinator = Coordinator::start(storage, engine.clone())?;

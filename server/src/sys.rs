@@ -4,6 +4,7 @@
 //! progress report, [`bad_rows`] the rows that queries set aside.
 
 mod bad_rows;
+mod checkpoints;
 mod progress;
 mod queries;
 mod sinks;
@@ -22,6 +23,7 @@ pub fn fill(name: &str) -> Option<Fill> {
         "query_state" => progress::query_state,
         "watermarks" => queries::watermarks,
         "bad_rows" => bad_rows::bad_rows,
+        "checkpoints" => checkpoints::checkpoints,
         "sinks" => sinks::sinks,
         _ => return None,
     })

@@ -34,6 +34,7 @@ mod prepass;
 mod refuse;
 mod session;
 mod show;
+mod subscribe;
 mod tokens;
 mod transaction;
 mod write;
@@ -144,6 +145,7 @@ impl Tokens<'_> {
             "DECLARE" => self.declare(),
             "FETCH" | "MOVE" => self.fetch(),
             "CLOSE" => self.close(),
+            "SUBSCRIBE" => self.subscribe_statement(),
             "DISCARD" => self.discard(),
             "LISTEN" | "UNLISTEN" | "NOTIFY" => self.listen(),
             _ => Err(self.refuse(&word)),

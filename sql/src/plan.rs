@@ -7,8 +7,7 @@ use datafusion::logical_expr::LogicalPlan;
 use millpond_catalog::{Column, Key, Object, ObjectId, ObjectKind, ObjectName, SqlType};
 
 use crate::statement::{
-    AlterAction, CopyOptions, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target,
-    Transaction,
+    CopyOptions, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
 };
 
 mod display;
@@ -57,6 +56,7 @@ pub enum PlanKind {
     DeclareCursor(DeclareCursor),
     Fetch(Fetch),
     CloseCursor(Target),
+    Subscribe(Subscribe),
     Discard(DiscardTarget),
     Listen(Listen),
     /// Nothing to do, for example `CREATE .. IF NOT EXISTS` of what exists. The tag is that of the statement.
@@ -119,10 +119,18 @@ pub struct Drop {
     pub tag: &'static str,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct AlterView {
     pub view: ObjectId,
-    pub action: AlterAction,
+    pub action: AlterViewAction,
+}
+
+#[derive(Debug, Clone)]
+pub enum AlterViewAction {
+    Pause,
+    Resume,
+    /// Other options: the view, or sink, as it would be created with them.
+    Set(Box<CreateView>),
 }
 
 /// INSERT, UPDATE or DELETE.
@@ -215,8 +223,37 @@ pub struct CopyFrom {
 /// `COPY .. TO STDOUT`.
 #[derive(Debug, Clone)]
 pub struct CopyTo {
-    pub select: Select,
+    pub rows: RowsOf,
     pub options: CopyOptions,
+}
+
+/// Where rows that are not just sent come from.
+#[derive(Debug, Clone)]
+pub enum RowsOf {
+    Select(Select),
+    Subscribe(Subscribe),
+}
+
+impl RowsOf {
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            RowsOf::Select(select) => &select.columns,
+            RowsOf::Subscribe(subscribe) => &subscribe.columns,
+        }
+    }
+}
+
+/// The changes of a table or view, with the columns that say when and how often in front.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subscribe {
+    pub object: ObjectId,
+    pub columns: Vec<OutputColumn>,
+    /// Begin with the rows that are there.
+    pub snapshot: bool,
+    /// A row for each cut that is complete.
+    pub progress: bool,
+    pub as_of: Option<u64>,
+    pub up_to: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -291,5 +328,5 @@ pub struct DeclareCursor {
     pub name: String,
     pub binary: bool,
     pub hold: bool,
-    pub select: Select,
+    pub rows: RowsOf,
 }

@@ -7,12 +7,13 @@ use datafusion::logical_expr::LogicalPlan;
 use millpond_catalog::{Catalog, Object, ObjectId, SqlType};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{AlterView, Notice, Plan, PlanKind};
+use crate::plan::{Plan, PlanKind};
 use crate::relations::Relations;
 use crate::settings::Settings;
-use crate::statement::{AlterView as AlterViewStatement, Flush, ParsedStatement, Statement};
+use crate::statement::{Flush, ParsedStatement, Statement};
 use crate::text::SourceText;
 
+mod alter_view;
 mod assignment;
 mod canonical;
 mod create_relation;
@@ -38,6 +39,7 @@ mod set;
 mod set_operation;
 mod show;
 mod subquery;
+mod subscribe;
 mod translate;
 mod types;
 mod window;
@@ -88,7 +90,7 @@ fn plan_statement(
         Statement::CreatePlainView(create) => create_view::plan(create, text, context),
         Statement::CreateSink(create) => create_sink::plan(create, text, context),
         Statement::Drop(drop) => drop::plan(drop, text, context),
-        Statement::AlterView(alter) => plan_alter(alter, text, context),
+        Statement::AlterView(alter) => alter_view::plan(alter, text, context),
         Statement::Insert(insert) => write::plan_insert(insert, text, context),
         Statement::Update(update) => write::plan_update(update, text, context),
         Statement::Delete(delete) => write::plan_delete(delete, text, context),
@@ -106,6 +108,7 @@ fn plan_statement(
         Statement::Deallocate(target) => Ok(PlanKind::Deallocate(target.clone()).into()),
         Statement::DeclareCursor(declare) => cursor::plan(declare, text, context),
         Statement::Fetch(fetch) => Ok(PlanKind::Fetch(fetch.clone()).into()),
+        Statement::Subscribe(subscribe) => subscribe::plan(subscribe, text, context),
         Statement::CloseCursor(target) => Ok(PlanKind::CloseCursor(target.clone()).into()),
         Statement::Discard(target) => Ok(PlanKind::Discard(*target).into()),
         Statement::Listen(listen) => Ok(PlanKind::Listen(listen.clone()).into()),
@@ -146,30 +149,6 @@ pub fn plan_object(
         PlanKind::CreateRelation(create) => Ok((create.object.with_id(id), None)),
         PlanKind::CreateView(create) => Ok((create.object.with_id(id), Some(create.query))),
         _ => Err(broken("creates nothing")),
-    }
-}
-
-fn plan_alter(alter: &AlterViewStatement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
-    match find_view(&alter.name, text, context) {
-        Ok(view) => Ok(PlanKind::AlterView(AlterView {
-            view,
-            action: alter.action,
-        })
-        .into()),
-        Err(error) if alter.if_exists && error.kind == ErrorKind::UndefinedTable => {
-            let notice = Notice {
-                message: format!("{}, skipping", error.message),
-                hint: None,
-            };
-            Ok(Plan {
-                notices: vec![notice],
-                ..PlanKind::Nothing {
-                    tag: "ALTER STREAMING VIEW",
-                }
-                .into()
-            })
-        }
-        Err(error) => Err(error),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::suggest;
 mod check;
 mod list;
 
-pub(crate) use check::boolean;
+pub(crate) use check::{boolean, milliseconds as timeout_ms};
 pub use list::SETTINGS;
 
 /// What a setting accepts.

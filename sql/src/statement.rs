@@ -65,6 +65,7 @@ pub enum Statement {
     DeclareCursor(DeclareCursor),
     Fetch(Fetch),
     CloseCursor(Target),
+    Subscribe(Subscribe),
     Discard(DiscardTarget),
     /// LISTEN, UNLISTEN and NOTIFY: accepted, nothing is ever notified.
     Listen(Listen),
@@ -240,11 +241,13 @@ pub struct Drop {
     pub cascade: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AlterAction {
     /// `PAUSE`, `SUSPEND`, `STOP QUERY v`, `TERMINATE v`.
     Pause,
     Resume,
+    /// `SET (key = value, ..)`.
+    Set(Vec<WithOption>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -376,7 +379,28 @@ pub struct DeclareCursor {
     pub binary: bool,
     /// Survives its transaction.
     pub hold: bool,
-    pub query: Box<ast::Query>,
+    pub rows: CursorRows,
+}
+
+/// What a cursor goes over.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CursorRows {
+    Query(Box<ast::Query>),
+    Subscribe(Subscribe),
+}
+
+/// `SUBSCRIBE`: the changes of a relation, as long as the client reads them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subscribe {
+    pub name: ast::ObjectName,
+    /// Begin with the rows that are there.
+    pub snapshot: bool,
+    /// Tell of each cut that is complete.
+    pub progress: bool,
+    /// Begin at this cut.
+    pub as_of: Option<u64>,
+    /// End with this cut.
+    pub up_to: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -384,6 +408,8 @@ pub struct Fetch {
     pub cursor: String,
     /// `None` for ALL.
     pub count: Option<u64>,
+    /// `WITH (timeout = ..)`, of a subscription: how long to wait for the rows, in milliseconds.
+    pub timeout_ms: Option<u64>,
     /// `MOVE`: skips the rows instead of returning them.
     pub skip: bool,
 }

@@ -145,6 +145,13 @@ impl Storage {
             .unwrap_or_default()
     }
 
+    /// Encoded size of all state of a query.
+    pub fn state_bytes(&self, query: u64) -> u64 {
+        let sizes = self.core.state_sizes.lock();
+        let own = sizes.iter().filter(|((of, _), _)| *of == query);
+        own.map(|(_, size)| size.base_bytes + size.delta_bytes).sum()
+    }
+
     pub fn notes(&self, owner: u64) -> Notes {
         Notes::new(self.core.clone(), owner)
     }

@@ -9,6 +9,7 @@ mod limits;
 mod prefixes;
 mod psql;
 mod restart;
+mod subscribe;
 mod tidy;
 mod wire;
 mod writes;

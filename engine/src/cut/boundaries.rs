@@ -24,6 +24,12 @@ impl Boundaries {
         self.ranges.last().map(|(_, to)| *to)
     }
 
+    /// The least cut from `from` on.
+    pub(crate) fn first_from(&self, from: Cut) -> Option<Cut> {
+        let range = self.ranges.iter().find(|(_, to)| *to >= from);
+        range.map(|(first, _)| from.max(*first))
+    }
+
     /// Adds cuts that all lie after those in the set.
     pub(crate) fn append(&mut self, later: &Boundaries) {
         for (from, to) in &later.ranges {
@@ -174,5 +180,10 @@ mod tests {
         a.prune(Cut(8));
         assert_eq!(a, set(&[(8, 9), (12, 20)]));
         assert_eq!(a.last(), Some(Cut(20)));
+        let first = |from: u64| a.first_from(Cut(from)).map(|cut| cut.0);
+        assert_eq!(
+            [0, 9, 10, 13, 20, 21].map(first),
+            [Some(8), Some(9), Some(12), Some(13), Some(20), None]
+        );
     }
 }

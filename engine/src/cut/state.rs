@@ -83,6 +83,19 @@ impl State {
         self.view_mut(id).boundaries.append(&held);
     }
 
+    /// Cuts after the view's last boundary at which all views that it reads stand.
+    pub(super) fn allowed(&self, id: ObjectId) -> Boundaries {
+        let track = self.view(id);
+        let at = track.boundaries.last().unwrap_or(Cut::ZERO);
+        let mut allowed = Boundaries::between(at, self.latest);
+        for input in &track.inputs {
+            if let Some(Track::View(input)) = self.tracks.get(input) {
+                allowed = allowed.intersect(&input.boundaries);
+            }
+        }
+        allowed
+    }
+
     fn first_change_after(&self, id: ObjectId, cut: Cut) -> Option<Cut> {
         let first = |changed: &BTreeSet<Cut>| changed.range(cut.next()..).next().copied();
         match self.tracks.get(&id)? {
@@ -179,6 +192,7 @@ impl State {
             let readers_past = self
                 .readers_of(*id)
                 .map(|reader| reader.boundaries.last().unwrap_or(Cut::ZERO));
+            let readers_past = readers_past.chain(self.subscribers_past(*id));
             let readers_past = readers_past.min().unwrap_or(own).min(own);
             if let Track::Source(positions) = track {
                 floors.sources.extend(

@@ -12,12 +12,12 @@ use crate::progress::Progress;
 
 pub(crate) struct Board {
     object: ObjectId,
-    name: String,
     query_id: String,
     face: Mutex<Face>,
 }
 
 struct Face {
+    name: String,
     run_id: String,
     state: QueryState,
     message: String,
@@ -48,6 +48,7 @@ impl Board {
     ) -> Board {
         let (query_id, run_id) = ids;
         let face = Face {
+            name,
             run_id,
             state: QueryState::Starting,
             message: "Starting".to_owned(),
@@ -61,21 +62,24 @@ impl Board {
         };
         Board {
             object,
-            name,
             query_id,
             face: Mutex::new(face),
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    pub(crate) fn name(&self) -> String {
+        self.face.lock().name.clone()
+    }
+
+    pub(crate) fn set_name(&self, name: String) {
+        self.face.lock().name = name;
     }
 
     pub(crate) fn status(&self, cut: Option<Cut>) -> QueryStatus {
         let face = self.face.lock();
         QueryStatus {
             object: self.object,
-            name: self.name.clone(),
+            name: face.name.clone(),
             id: self.query_id.clone(),
             run_id: face.run_id.clone(),
             state: face.state.clone(),
@@ -99,6 +103,19 @@ impl Board {
         face.message = message.into();
         face.is_trigger_active = false;
         face.is_data_available = false;
+    }
+
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.face.lock().state == QueryState::Terminated
+    }
+
+    /// It will start again: nobody finds it ended from here on.
+    pub(crate) fn starts_again(&self) {
+        let mut face = self.face.lock();
+        if !matches!(face.state, QueryState::Starting | QueryState::Running) {
+            face.state = QueryState::Starting;
+            "Starting".clone_into(&mut face.message);
+        }
     }
 
     pub(crate) fn set_run(&self, run_id: &str) {

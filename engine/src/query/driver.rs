@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use millpond_storage::{Cut, Relation};
 use parking_lot::{Condvar, Mutex};
 
 use super::board::Board;
+use super::reconfigure::Change;
 use super::status::{QueryState, QueryStatus};
 use super::{Next, Query};
 use crate::clock::Clock;
@@ -26,8 +28,6 @@ pub(crate) struct QueryHandle {
     bad_rows: Arc<Relation>,
     board: Arc<Board>,
     control: Arc<Control>,
-    /// It works at intervals and not whenever there is input.
-    ticks: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -35,6 +35,8 @@ struct Control {
     wishes: Mutex<Wishes>,
     changed: Condvar,
     abandon: Abandon,
+    /// The query works at intervals and not whenever there is input.
+    ticks: AtomicBool,
 }
 
 #[derive(Default)]
@@ -45,6 +47,8 @@ struct Wishes {
     pause: bool,
     resume: bool,
     stop: bool,
+    /// Other options from the next epoch on.
+    change: Option<Change>,
     /// The query stands still by wish, or the thread has ended.
     at_rest: bool,
     ended: bool,
@@ -68,13 +72,13 @@ impl QueryHandle {
             wishes: Mutex::new(wishes),
             changed: Condvar::new(),
             abandon: Abandon::default(),
+            ticks: AtomicBool::new(query.ticks()),
         });
         Arc::new(QueryHandle {
             object: query.object(),
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
             board: query.board().clone(),
-            ticks: query.ticks(),
             control,
             thread: Mutex::new(None),
         })
@@ -97,7 +101,7 @@ impl QueryHandle {
         Ok(())
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> String {
         self.board.name()
     }
 
@@ -133,9 +137,18 @@ impl QueryHandle {
 
     /// The query does not wait for its next tick.
     pub(crate) fn hurry(&self) {
-        if self.ticks {
+        if self.control.ticks.load(Ordering::Relaxed) {
             self.control.wish(|wishes| wishes.hurry = true);
         }
+    }
+
+    /// The query works with other options from its next epoch on.
+    pub(crate) fn reconfigure(&self, change: Change) {
+        if self.board.is_terminated() && !super::has_end(change.options.trigger) {
+            self.board.starts_again();
+        }
+        self.board.set_name(change.name.clone());
+        self.control.wish(|wishes| wishes.change = Some(change));
     }
 
     /// Returns when the query stands still.
@@ -150,6 +163,7 @@ impl QueryHandle {
     }
 
     pub(crate) fn resume(&self) {
+        self.board.starts_again();
         self.control.wish(|wishes| {
             wishes.pause = false;
             wishes.resume = true;
@@ -175,7 +189,7 @@ impl QueryHandle {
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {
-            tracing::error!(query = self.board.name(), "the query's thread had panicked");
+            tracing::error!(query = %self.board.name(), "the query's thread had panicked");
         }
     }
 }
@@ -221,6 +235,7 @@ impl Control {
                 || wishes.hurry
                 || wishes.stop
                 || wishes.resume
+                || wishes.change.is_some()
                 || (wishes.pause && !wishes.at_rest))
         };
         match patience {
@@ -244,6 +259,11 @@ impl Drop for Ended<'_> {
 fn drive(mut query: Query, control: &Control, clock: &dyn Clock) {
     let _ended = Ended(control);
     loop {
+        let change = control.wishes.lock().change.take();
+        if let Some(change) = change {
+            query.reconfigure(change);
+            control.ticks.store(query.ticks(), Ordering::Relaxed);
+        }
         match control.order() {
             Order::Stop => {
                 query.stop();

@@ -14,6 +14,8 @@ pub enum QueryState {
     Paused,
     /// Keeps its state and last result until it is resumed.
     Failed(Failure),
+    /// It has taken in what its trigger asks for; resuming it takes in what came since.
+    Terminated,
     /// Removed, or the server is stopping.
     Stopped,
 }
@@ -53,7 +55,7 @@ pub struct QueryStatus {
 }
 
 impl QueryStatus {
-    /// S162: false after a stop or failure.
+    /// S162: false after a stop, a failure or the end of its run.
     pub fn is_active(&self) -> bool {
         matches!(self.state, QueryState::Starting | QueryState::Running)
     }

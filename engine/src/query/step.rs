@@ -57,6 +57,8 @@ struct Budget {
     used: u64,
     /// By several inputs, so that it matters to the next one how much the last took.
     shared: bool,
+    /// Neither this limit nor the caps of the sources hold.
+    whole: bool,
 }
 
 impl Budget {
@@ -66,22 +68,24 @@ impl Budget {
 
     /// The first piece goes in whatever its size, so that every epoch gets somewhere.
     fn admits(&self, bytes: u64) -> bool {
-        self.used == 0 || bytes <= self.left()
+        self.whole || self.used == 0 || bytes <= self.left()
     }
 }
 
-/// The ranges that lead from `positions` towards `target`.
+/// The ranges that lead from `positions` towards `target`; all the way with `whole`, whatever the caps.
 pub(crate) fn plan(
     inputs: &[QueryInput],
     positions: &[InputPosition],
     target: Cut,
     timeline: &Timeline,
     limit: Limit,
+    whole: bool,
 ) -> Result<Step> {
     let mut budget = Budget {
         limit,
         used: 0,
         shared: inputs.len() > 1,
+        whole,
     };
     let mut step = Step {
         ranges: Vec::with_capacity(inputs.len()),
@@ -167,6 +171,9 @@ fn advance_source(
 ) -> Result<(Position, bool)> {
     if source.reached(from, end) {
         return Ok((from.clone(), true));
+    }
+    if budget.whole {
+        return Ok((source.present(from, end.clone())?, true));
     }
     if budget.used > 0 && budget.left() == 0 {
         return Ok((from.clone(), false));

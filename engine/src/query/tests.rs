@@ -1,5 +1,7 @@
 //! Queries step by step on a clock that the test turns, over real storage, with restarts at every point.
 
+mod bounded;
+mod subscription;
 mod threads;
 mod world;
 
@@ -54,6 +56,12 @@ fn total(object: &Object) -> datafusion::logical_expr::LogicalPlan {
         .unwrap()
         .build()
         .unwrap()
+}
+
+/// All that a view with one column shows.
+fn plain_of(view: &Object) -> datafusion::logical_expr::LogicalPlan {
+    let columns = view.columns.iter().map(|column| col(column.name.as_str()));
+    from(view).project(columns).unwrap().build().unwrap()
 }
 
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];

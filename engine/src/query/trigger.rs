@@ -11,7 +11,7 @@ use millpond_storage::Cut;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// Whenever there is input.
+    /// Whenever there is input, or up to the end of a run: see [`super::bounded`].
     Free,
     Ticking {
         interval_us: i64,
@@ -40,7 +40,7 @@ impl Timer {
     /// A query that has never run fires at once, so that its result exists.
     pub(crate) fn new(trigger: Trigger, now_us: i64, first: bool) -> Self {
         match trigger {
-            Trigger::Default => Timer::Free,
+            Trigger::Default | Trigger::Once | Trigger::AvailableNow => Timer::Free,
             Trigger::Every(interval) => {
                 let interval_us = micros(interval);
                 let phase = if first {

@@ -16,6 +16,7 @@ impl Shared {
         let Some(view) = object.query() else {
             return Err(Error::Bug("a view was planned as something else".into()));
         };
+        self.check_query_name(&object, create.replaces)?;
         let dataflow = lower(view, &create.query)?;
         let mut tag = "CREATE MATERIALIZED VIEW";
         if let ObjectKind::Sink(sink) = &object.kind {
@@ -27,6 +28,27 @@ impl Shared {
             self.start_query(object, dataflow)
         })?;
         Ok(tag.into())
+    }
+
+    /// No two queries have one name, in `sys.queries` and for those who wait for one.
+    pub(super) fn check_query_name(&self, object: &Object, replaces: Option<ObjectId>) -> Result<()> {
+        let name = query_name(object);
+        let catalog = self.catalog.read().clone();
+        let taken = catalog.objects().any(|other| {
+            other.query().is_some()
+                && other.id != object.id
+                && Some(other.id) != replaces
+                && query_name(other) == name
+        });
+        match taken {
+            true => Err(millpond_sql::Error::new(
+                millpond_sql::ErrorKind::DuplicateObject,
+                format!("there is a query named \"{name}\" already"),
+            )
+            .with_hint("Give it another name with the option query_name.")
+            .into()),
+            false => Ok(()),
+        }
     }
 
     /// Starts the query of a view or sink.
@@ -41,6 +63,11 @@ impl Shared {
             }
         }
     }
+}
+
+fn query_name(object: &Object) -> String {
+    let named = object.query().and_then(|view| view.options.query_name.clone());
+    named.unwrap_or_else(|| object.name.to_string())
 }
 
 /// The dataflow that keeps the view's query up to date.

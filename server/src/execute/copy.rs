@@ -1,7 +1,7 @@
 //! COPY: rows that the client has sent are inserted, rows of a query are handed to it as text.
 
 use arrow::array::RecordBatch;
-use millpond_sql::plan::{CopyFrom, CopyTo};
+use millpond_sql::plan::{CopyFrom, CopyTo, RowsOf};
 
 use super::Execution;
 use crate::copy::{Reader, Writer};
@@ -29,8 +29,13 @@ impl Execution<'_> {
     }
 
     pub(super) async fn copy_to(&mut self, copy: CopyTo) -> Result<Outcome> {
-        let writer = Writer::new(&copy.select.columns, copy.options, self.session.style());
-        match self.select(copy.select).await? {
+        let (columns, style) = (copy.rows.columns().to_vec(), self.session.style());
+        let writer = Writer::new(&columns, copy.options, style);
+        let outcome = match copy.rows {
+            RowsOf::Select(select) => self.select(select).await?,
+            RowsOf::Subscribe(subscribe) => self.subscribe(&subscribe)?,
+        };
+        match outcome {
             Outcome::Rows { columns, rows, .. } => Ok(Outcome::CopyOut {
                 columns: columns.len(),
                 writer: Box::new(writer),

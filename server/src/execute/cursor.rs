@@ -1,7 +1,9 @@
 //! DECLARE, FETCH, MOVE and CLOSE: cursors by SQL, which are portals.
 
+use std::time::Duration;
+
 use futures::StreamExt;
-use millpond_sql::plan::DeclareCursor;
+use millpond_sql::plan::{DeclareCursor, RowsOf};
 use millpond_sql::statement::{Fetch, Target};
 
 use super::Execution;
@@ -9,7 +11,7 @@ use crate::error::{Result, SessionError};
 use crate::outcome::{Outcome, RowsTag};
 use crate::pg::format::Format;
 use crate::session::Session;
-use crate::session::portal::{FetchRows, Portal, PortalState, fetch};
+use crate::session::portal::{FetchRows, Portal, PortalState, fetch, fetch_live};
 
 impl Session {
     pub fn cursor(&self, name: &str) -> Result<&Portal> {
@@ -27,15 +29,20 @@ impl Execution<'_> {
         if self.session.portals.contains_key(&declare.name) {
             return Err(SessionError::CursorExists(declare.name).into());
         }
-        let rows = self.run_query(declare.select.query, &declare.select.reads)?;
+        let columns = declare.rows.columns().to_vec();
+        let (rows, live) = match declare.rows {
+            RowsOf::Select(select) => (self.run_query(select.query, &select.reads)?, false),
+            RowsOf::Subscribe(subscribe) => (self.changes(&subscribe)?, true),
+        };
         let portal = Portal {
-            columns: Some(declare.select.columns),
+            columns: Some(columns),
             formats: if declare.binary {
                 vec![Format::Binary]
             } else {
                 Vec::new()
             },
             hold: declare.hold,
+            live,
             state: PortalState::Open {
                 rows: FetchRows::shared(rows),
                 tag: RowsTag::Fetch,
@@ -50,7 +57,13 @@ impl Execution<'_> {
         let (Some(columns), PortalState::Open { rows, .. }) = (&portal.columns, &portal.state) else {
             return Err(SessionError::NoCursor(statement.cursor).into());
         };
-        let (columns, mut rows) = (columns.clone(), fetch(rows.clone(), statement.count));
+        let (columns, rows) = (columns.clone(), rows.clone());
+        let mut rows = if portal.live {
+            let timeout = statement.timeout_ms.map(Duration::from_millis);
+            fetch_live(rows, statement.count, timeout)
+        } else {
+            fetch(rows, statement.count)
+        };
         if !statement.skip {
             return Ok(Outcome::Rows {
                 columns,

@@ -31,7 +31,7 @@ impl Execution<'_> {
         if report.cancelled {
             return Err(self.work.cancelled());
         }
-        for skipped in report.skipped {
+        for skipped in report.skipped.into_iter().filter(|skipped| !skipped.terminated) {
             let text = format!(
                 "streaming view {} was not waited for: {}",
                 skipped.name, skipped.reason

@@ -92,7 +92,7 @@ fn waits_for_views(query: &LogicalPlan) -> Result<bool> {
     Ok(waits)
 }
 
-enum Item {
+pub(super) enum Item {
     Batch(arrow::array::RecordBatch),
     /// The query ended; a channel that closes without it means that the query's thread panicked.
     End(Result<()>),
@@ -108,10 +108,21 @@ impl Drop for StopOnDrop {
 }
 
 fn start(server: &Arc<Server>, query: LogicalPlan, reading: Reading) -> RowStream {
-    let (sender, receiver) = mpsc::channel(BATCHES_WAITING_MAX);
     let options = server.oneoff.clone();
+    produced(server, |sender| async move {
+        produce(query, reading, &options, &sender).await
+    })
+}
+
+/// The rows that `work` sends from a thread for queries. Dropping the stream stops it.
+pub(super) fn produced<F>(server: &Arc<Server>, work: impl FnOnce(mpsc::Sender<Item>) -> F) -> RowStream
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(BATCHES_WAITING_MAX);
+    let work = work(sender.clone());
     let task = server.queries.spawn(async move {
-        let result = produce(query, reading, &options, &sender).await;
+        let result = work.await;
         // Nobody listens any more when this fails.
         let _ = sender.send(Item::End(result)).await;
     });

@@ -1,5 +1,6 @@
 //! Functions that wait: for time to pass, or for a streaming query to get somewhere.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,6 +21,25 @@ pub const DEFINITIONS: &[Definition] = &[
     wait("sys.process_all", "text", "bool", process_all),
     wait("sys.await_termination", "text", "bool", await_termination),
     wait("sys.await_termination", "text, float8", "bool", await_termination),
+    wait(
+        "sys.await_termination",
+        "text, interval",
+        "bool",
+        await_termination,
+    ),
+    wait("sys.await_any_termination", "", "bool", await_any_termination),
+    wait(
+        "sys.await_any_termination",
+        "float8",
+        "bool",
+        await_any_termination,
+    ),
+    wait(
+        "sys.await_any_termination",
+        "interval",
+        "bool",
+        await_any_termination,
+    ),
 ];
 
 /// How often a waiting function looks whether a query has ended.
@@ -28,7 +48,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const WAIT_MAX_S: f64 = 366.0 * 86400.0;
 
 fn duration(seconds: &Value) -> Duration {
-    let seconds = seconds.float().unwrap_or(0.0);
+    let seconds = match seconds {
+        Value::Interval(us) => *us as f64 / 1e6,
+        seconds => seconds.float().unwrap_or(0.0),
+    };
     if seconds.is_nan() {
         Duration::ZERO
     } else {
@@ -116,7 +139,7 @@ fn process_all(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait {
             .map_err(|e| DataFusionError::External(Box::new(e)))?
             .map_err(engine_error)?;
         match (target, report.skipped.first()) {
-            (FlushTarget::View(_), Some(skipped)) => {
+            (FlushTarget::View(_), Some(skipped)) if !skipped.terminated => {
                 let message = format!(
                     "streaming view \"{}\" does not run: {}",
                     skipped.name, skipped.reason
@@ -144,16 +167,51 @@ fn await_termination(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait
                 };
                 match status.state {
                     QueryState::Starting | QueryState::Running => tokio::time::sleep(LOOK_INTERVAL).await,
-                    QueryState::Paused | QueryState::Stopped => return Ok(true.into()),
+                    QueryState::Paused | QueryState::Terminated | QueryState::Stopped => {
+                        return Ok(true.into());
+                    }
                     QueryState::Failed(failure) => return Err(failed(&status.name, failure)),
                 }
             }
         };
-        match arguments.get(1) {
-            Some(seconds) => tokio::time::timeout(duration(seconds), ended)
-                .await
-                .unwrap_or_else(|_| Ok(false.into())),
-            None => ended.await,
-        }
+        within(arguments.get(1), ended).await
+    })
+}
+
+/// False when the time is up first.
+async fn within(time: Option<&Value>, ended: impl Future<Output = Result<Value>>) -> Result<Value> {
+    match time {
+        Some(time) => tokio::time::timeout(duration(time), ended)
+            .await
+            .unwrap_or_else(|_| Ok(false.into())),
+        None => ended.await,
+    }
+}
+
+/// As [`await_termination`], of the first to end of all queries that run when it is called; true at once without any.
+fn await_any_termination(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait {
+    Box::pin(async move {
+        let engine = engine(&context)?;
+        let running = engine.queries().into_iter().filter(|status| status.is_active());
+        let running: Vec<_> = running.map(|status| (status.object, status.run_id)).collect();
+        let ended = async {
+            while !running.is_empty() {
+                for (object, run_id) in &running {
+                    let Ok(status) = engine.query(*object) else {
+                        return Ok(true.into());
+                    };
+                    if let QueryState::Failed(failure) = status.state {
+                        return Err(failed(&status.name, failure));
+                    }
+                    // One that was started again meanwhile had ended, too.
+                    if !status.is_active() || status.run_id != *run_id {
+                        return Ok(true.into());
+                    }
+                }
+                tokio::time::sleep(LOOK_INTERVAL).await;
+            }
+            Ok(true.into())
+        };
+        within(arguments.first(), ended).await
     })
 }

@@ -210,6 +210,7 @@ fn state_name(state: &QueryState) -> &'static str {
         QueryState::Running => "running",
         QueryState::Paused => "paused",
         QueryState::Failed(_) => "failed",
+        QueryState::Terminated => "terminated",
         QueryState::Stopped => "stopped",
     }
 }

@@ -76,7 +76,15 @@ impl Connection {
                 }
             }
             sent += batch.num_rows();
-            next = work.race(rows.next().map(Ok)).await?.transpose()?;
+            // What was gathered goes out before a wait.
+            next = match work.race(rows.next().map(Ok)).now_or_never() {
+                Some(next) => next?,
+                None => {
+                    self.flush_or_stop(work).await?;
+                    work.race(rows.next().map(Ok)).await?
+                }
+            }
+            .transpose()?;
         }
         self.outbox.put(Message::CopyDone(CopyDone::new()))?;
         Ok(format!("COPY {sent}"))

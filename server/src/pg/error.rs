@@ -20,6 +20,7 @@ use crate::outcome::{Notice, NoticeKind, Severity};
 const INTERNAL_ERROR: &str = "XX000";
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
 const INVALID_PARAMETER_VALUE: &str = "22023";
+const NOT_IN_PREREQUISITE_STATE: &str = "55000";
 const PROTOCOL_VIOLATION: &str = "08P01";
 const DATA_EXCEPTION: &str = "22000";
 const NUMERIC_OUT_OF_RANGE: &str = "22003";
@@ -198,6 +199,10 @@ fn of_engine(error: &EngineError) -> Report {
             hint: hint.clone(),
             ..Report::new(FEATURE_NOT_SUPPORTED, message)
         },
+        EngineError::OutOfReach { hint, .. } => Report {
+            hint: hint.clone(),
+            ..Report::new(NOT_IN_PREREQUISITE_STATE, message)
+        },
         EngineError::User { sqlstate, hint, .. } => Report {
             hint: hint.clone(),
             ..Report::new(sqlstate, message)
@@ -274,7 +279,7 @@ fn of_session(error: &SessionError) -> &'static str {
         SessionError::PortalExists(_) | SessionError::CursorExists(_) => "42P03",
         SessionError::MultipleStatements | SessionError::WrongArguments(_) => "42601",
         SessionError::ResultTypeChanged | SessionError::Unsupported { .. } => FEATURE_NOT_SUPPORTED,
-        SessionError::PortalFinished(_) => "55000",
+        SessionError::PortalFinished(_) => NOT_IN_PREREQUISITE_STATE,
         SessionError::WrongParameters(_) | SessionError::Protocol(_) => PROTOCOL_VIOLATION,
         SessionError::UnknownParameter(_) => "42P02",
         SessionError::WrongPassword(_) => "28P01",

@@ -72,6 +72,7 @@ impl Connection {
                 columns,
                 formats,
                 hold: false,
+                live: false,
                 state,
             },
         );

@@ -57,7 +57,7 @@ impl Connection {
     }
 
     /// Sends what was gathered, then stops if the statement was cancelled meanwhile. A cancel does not cut a message off.
-    async fn flush_or_stop(&mut self, work: &Work) -> Result<()> {
+    pub(super) async fn flush_or_stop(&mut self, work: &Work) -> Result<()> {
         self.flush().await?;
         if work.token().is_cancelled() {
             Err(work.cancelled())

@@ -1,14 +1,16 @@
 //! Prepared statements, and portals: statements with their parameters bound, whose rows can be fetched in pieces.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
 use millpond_catalog::SqlType;
 use millpond_sql::ParsedStatement;
 use millpond_sql::plan::OutputColumn;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::error::Result;
 use crate::execute::Planned;
@@ -35,6 +37,8 @@ pub struct Portal {
     pub formats: Vec<Format>,
     /// Lives on when its transaction ends.
     pub hold: bool,
+    /// Its rows have no end, so that a FETCH takes those that are there.
+    pub live: bool,
     pub state: PortalState,
 }
 
@@ -110,6 +114,26 @@ pub fn fetch(rows: SharedRows, rows_max: Option<u64>) -> BoxStream<'static, Resu
             Err(_) => 0,
         };
         Some((next, (rows, left)))
+    })
+    .boxed()
+}
+
+/// As [`fetch`] over rows that have no end: waits for the first of them, then gives what is there. With a time, waits so
+/// long for all of them.
+pub fn fetch_live(
+    rows: SharedRows,
+    rows_max: Option<u64>,
+    timeout: Option<Duration>,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let until = timeout.map(|timeout| Instant::now() + timeout);
+    let all = fetch(rows, rows_max);
+    stream::unfold((all, false), move |(mut all, begun)| async move {
+        let next = match until {
+            Some(until) => tokio::time::timeout_at(until, all.next()).await.ok()??,
+            None if begun => all.next().now_or_never()??,
+            None => all.next().await?,
+        };
+        Some((next, (all, true)))
     })
     .boxed()
 }

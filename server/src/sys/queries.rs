@@ -52,6 +52,7 @@ pub fn state(state: &QueryState) -> &'static str {
         QueryState::Running => "running",
         QueryState::Paused => "paused",
         QueryState::Failed(_) => "failed",
+        QueryState::Terminated => "terminated",
         QueryState::Stopped => "stopped",
     }
 }
@@ -79,6 +80,8 @@ fn trigger(trigger: Trigger) -> String {
     match trigger {
         Trigger::Default => "default".to_owned(),
         Trigger::Every(interval) => format!("every {interval:?}"),
+        Trigger::Once => "once".to_owned(),
+        Trigger::AvailableNow => "availableNow".to_owned(),
     }
 }
 

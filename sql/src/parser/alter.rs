@@ -1,7 +1,9 @@
-//! `ALTER STREAMING VIEW v PAUSE`, and the short forms `PAUSE v`, `RESUME v`, `STOP QUERY v`, `TERMINATE v`.
+//! `ALTER STREAMING VIEW v PAUSE | RESUME | SET (..)`, and the short forms `PAUSE v`, `RESUME v`, `STOP QUERY v`, `TERMINATE v`.
+
+use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{AlterAction, AlterView, Statement};
+use crate::statement::{AlterAction, AlterView, Statement, WithOption};
 
 use super::Tokens;
 
@@ -18,7 +20,7 @@ impl Tokens<'_> {
             let what = self.peek_word().unwrap_or_default();
             return Err(self.here(
                 Error::unsupported(format!("ALTER {what} is not supported yet")).with_hint(
-                    "ALTER STREAMING VIEW v PAUSE and RESUME are supported, and the same for sinks.",
+                    "ALTER STREAMING VIEW v PAUSE, RESUME and SET are supported, and the same for sinks.",
                 ),
             ));
         }
@@ -28,14 +30,16 @@ impl Tokens<'_> {
             AlterAction::Pause
         } else if self.word("RESUME") {
             AlterAction::Resume
+        } else if self.word("SET") {
+            AlterAction::Set(self.changed_options()?)
         } else {
-            let refused = ["AS", "SET", "RESET", "RENAME", "OWNER", "ALTER", "ADD", "DROP"];
+            let refused = ["AS", "RESET", "RENAME", "OWNER", "ALTER", "ADD", "DROP"];
             return Err(match self.peek_word().filter(|w| refused.contains(&w.as_str())) {
                 Some(word) => self.here(
                     Error::unsupported(format!("ALTER STREAMING VIEW .. {word} is not supported yet"))
                         .with_hint("Use CREATE OR REPLACE STREAMING VIEW."),
                 ),
-                None => self.unexpected("PAUSE or RESUME"),
+                None => self.unexpected("PAUSE, RESUME or SET"),
             });
         };
         Ok(Statement::AlterView(AlterView {
@@ -43,6 +47,22 @@ impl Tokens<'_> {
             if_exists,
             action,
         }))
+    }
+
+    /// `(key = value, ..)`, or without the parentheses.
+    fn changed_options(&mut self) -> Result<Vec<WithOption>> {
+        if self.peek_token(&Token::LParen) {
+            let options = self.options()?;
+            return match options.is_empty() {
+                true => Err(self.unexpected("an option")),
+                false => Ok(options),
+            };
+        }
+        let mut options = vec![self.option()?];
+        while self.token(&Token::Comma) {
+            options.push(self.option()?);
+        }
+        Ok(options)
     }
 
     pub fn short_alter(&mut self) -> Result<Statement> {

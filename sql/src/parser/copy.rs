@@ -22,9 +22,13 @@ impl Tokens<'_> {
     pub fn copy(&mut self) -> Result<Statement> {
         self.expect_word("COPY")?;
         let relation = if self.token(&Token::LParen) {
-            let query = self.query()?;
+            let rows = if self.peek_words(&["SUBSCRIBE"]) {
+                CopyRelation::Subscribe(self.subscribe()?)
+            } else {
+                CopyRelation::Query(self.query()?)
+            };
             self.expect_token(&Token::RParen)?;
-            CopyRelation::Query(query)
+            rows
         } else {
             let name = self.object_name()?;
             let columns = if self.peek_token(&Token::LParen) {

@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{DeclareCursor, Fetch, Statement};
+use crate::statement::{CursorRows, DeclareCursor, Fetch, Statement};
 
 use super::Tokens;
 
@@ -33,15 +33,16 @@ impl Tokens<'_> {
         let hold = self.words(&["WITH", "HOLD"]);
         let _ = self.words(&["WITHOUT", "HOLD"]);
         self.expect_word("FOR")?;
-        if self.peek_word().as_deref() == Some("SUBSCRIBE") {
-            return Err(self.here(Error::unsupported("SUBSCRIBE is not supported yet")));
-        }
-        let query = self.query()?;
+        let rows = if self.peek_words(&["SUBSCRIBE"]) {
+            CursorRows::Subscribe(self.subscribe()?)
+        } else {
+            CursorRows::Query(self.query()?)
+        };
         Ok(Statement::DeclareCursor(DeclareCursor {
             name,
             binary,
             hold,
-            query,
+            rows,
         }))
     }
 
@@ -77,11 +78,36 @@ impl Tokens<'_> {
         };
         let followed = matches!(self.parser.peek_nth_token_ref(1).token, Token::Word(_));
         let _ = followed && self.one_of(&["FROM", "IN"]).is_some();
+        let cursor = self.name()?;
+        let timeout_ms = if self.word("WITH") {
+            Some(self.fetch_timeout()?)
+        } else {
+            None
+        };
         Ok(Statement::Fetch(Fetch {
-            cursor: self.name()?,
+            cursor,
             count,
+            timeout_ms,
             skip,
         }))
+    }
+
+    /// `(timeout = '1s')`.
+    fn fetch_timeout(&mut self) -> Result<u64> {
+        let position = self.next_offset();
+        let options = self.options()?;
+        let [option] = options.as_slice() else {
+            return Err(self.at(Error::syntax("FETCH has one option, timeout"), position));
+        };
+        if !option.key.eq_ignore_ascii_case("timeout") {
+            let error = Error::invalid(format!("unknown option \"{}\" for FETCH", option.key));
+            return Err(self.at(error.with_hint("FETCH has one option, timeout."), option.position));
+        }
+        let timeout_ms = crate::settings::timeout_ms(&option.value);
+        timeout_ms.ok_or_else(|| {
+            let error = Error::invalid(format!("invalid timeout: \"{}\"", option.value));
+            self.at(error.with_hint("Write it as '500ms' or '10s'."), option.position)
+        })
     }
 
     fn count(&mut self) -> Result<Option<u64>> {

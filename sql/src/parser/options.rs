@@ -21,7 +21,7 @@ impl Tokens<'_> {
         Ok(options)
     }
 
-    fn option(&mut self) -> Result<WithOption> {
+    pub fn option(&mut self) -> Result<WithOption> {
         let position = self.next_offset();
         let key = self.option_key()?;
         self.expect_token(&Token::Eq)?;

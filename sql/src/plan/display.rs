@@ -25,6 +25,33 @@ impl Display for Plan {
     }
 }
 
+impl Display for RowsOf {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            RowsOf::Select(select) => select.fmt(f),
+            RowsOf::Subscribe(subscribe) => subscribe.fmt(f),
+        }
+    }
+}
+
+impl Display for Subscribe {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "Subscribe {}", self.object)?;
+        for (word, on) in [("snapshot", self.snapshot), ("progress", self.progress)] {
+            if on {
+                write!(f, " {word}")?;
+            }
+        }
+        if let Some(cut) = self.as_of {
+            write!(f, " as of {cut}")?;
+        }
+        match self.up_to {
+            Some(cut) => write!(f, " up to {cut}"),
+            None => Ok(()),
+        }
+    }
+}
+
 struct Ids<'a>(&'a [ObjectId]);
 
 impl Display for Ids<'_> {
@@ -55,11 +82,17 @@ impl Display for PlanKind {
             PlanKind::CreateRelation(create) => create.fmt(f),
             PlanKind::CreateView(create) => create.fmt(f),
             PlanKind::Drop(drop) => write!(f, "Drop {}", Ids(&drop.objects)),
-            PlanKind::AlterView(alter) => write!(f, "AlterView {} {:?}", alter.view, alter.action),
+            PlanKind::AlterView(alter) => match &alter.action {
+                AlterViewAction::Pause => write!(f, "AlterView {} Pause", alter.view),
+                AlterViewAction::Resume => write!(f, "AlterView {} Resume", alter.view),
+                AlterViewAction::Set(create) => {
+                    write!(f, "AlterView {} Set {}", alter.view, create.object.create_sql)
+                }
+            },
             PlanKind::Write(write) => write.fmt(f),
             PlanKind::Truncate(tables) => write!(f, "Truncate {}", Ids(tables)),
             PlanKind::CopyFrom(copy) => write!(f, "Copy from: {}", copy.write),
-            PlanKind::CopyTo(copy) => write!(f, "Copy to: {}", copy.select),
+            PlanKind::CopyTo(copy) => write!(f, "Copy to: {}", copy.rows),
             PlanKind::Select(select) => select.fmt(f),
             PlanKind::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { plan, .. } => {
@@ -99,9 +132,10 @@ impl Display for PlanKind {
                     declare.name,
                     if declare.hold { " with hold" } else { "" }
                 )?;
-                declare.select.fmt(f)
+                declare.rows.fmt(f)
             }
             PlanKind::Fetch(fetch) => write!(f, "Fetch: {fetch}"),
+            PlanKind::Subscribe(subscribe) => subscribe.fmt(f),
             PlanKind::CloseCursor(target) => write!(f, "CloseCursor {target}"),
             PlanKind::Discard(target) => write!(f, "Discard: {target}"),
             PlanKind::Listen(listen) => write!(f, "Listen: {listen}"),

@@ -127,8 +127,8 @@ pub fn sink(
     }
 }
 
-fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
-    // What differs from the default; the default of no_data_batches is a setting, so it is always said.
+/// The options of a view that differ from the default.
+pub fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     if view_options.output_mode != OutputMode::default() {
         pairs.push((
@@ -136,8 +136,8 @@ fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
             options::show_mode(view_options.output_mode).to_owned(),
         ));
     }
-    if let Trigger::Every(every) = view_options.trigger {
-        pairs.push(("trigger", options::show_duration(every)));
+    if view_options.trigger != Trigger::default() {
+        pairs.push(("trigger", options::show_trigger(view_options.trigger)));
     }
     if view_options.fail_on_error {
         pairs.push(("on_error", "fail".to_owned()));

@@ -1,36 +1,36 @@
 //! DECLARE .. CURSOR FOR.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{DeclareCursor, Plan, PlanKind};
-use crate::statement::DeclareCursor as Statement;
+use crate::plan::{DeclareCursor, Plan, PlanKind, RowsOf};
+use crate::statement::{CursorRows, DeclareCursor as Statement};
 use crate::text::SourceText;
 
-use super::{PlanContext, select};
+use super::{PlanContext, select, subscribe};
 
 pub fn plan(declare: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
-    let Plan {
-        kind,
-        notices,
-        parameters,
-    } = select::plan(&declare.query, text, context)?;
-    let PlanKind::Select(select) = kind else {
-        return Err(Error::new(
-            ErrorKind::Internal,
-            "the query of a cursor is a SELECT",
-        ));
+    let planned = match &declare.rows {
+        CursorRows::Query(query) => select::plan(query, text, context)?,
+        CursorRows::Subscribe(subscribe) => subscribe::plan(subscribe, text, context)?,
     };
-    let Statement {
-        name, binary, hold, ..
-    } = declare;
+    let rows = match planned.kind {
+        PlanKind::Select(select) => RowsOf::Select(select),
+        PlanKind::Subscribe(subscribe) => RowsOf::Subscribe(subscribe),
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "the query of a cursor is a SELECT",
+            ));
+        }
+    };
     let kind = PlanKind::DeclareCursor(DeclareCursor {
-        name: name.clone(),
-        binary: *binary,
-        hold: *hold,
-        select,
+        name: declare.name.clone(),
+        binary: declare.binary,
+        hold: declare.hold,
+        rows,
     });
     Ok(Plan {
         kind,
-        notices,
-        parameters,
+        notices: planned.notices,
+        parameters: planned.parameters,
     })
 }

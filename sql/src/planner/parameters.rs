@@ -14,7 +14,7 @@ use millpond_catalog::SqlType;
 use sqlparser::ast::{self, LimitClause, Visit, Visitor};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{ExplainTarget, Plan, PlanKind};
+use crate::plan::{ExplainTarget, Plan, PlanKind, RowsOf};
 use crate::text::SourceText;
 
 use super::{literal, translate, types};
@@ -242,7 +242,10 @@ fn bind_kind(kind: &mut PlanKind, values: &[ScalarValue]) -> Result<()> {
                 None => Ok(()),
             }
         }
-        PlanKind::DeclareCursor(declare) => bind_query(&mut declare.select.query, values),
+        PlanKind::DeclareCursor(declare) => match &mut declare.rows {
+            RowsOf::Select(select) => bind_query(&mut select.query, values),
+            RowsOf::Subscribe(_) => Ok(()),
+        },
         PlanKind::Explain(explain) => match &mut explain.target {
             ExplainTarget::Statement { plan, .. } => {
                 plan.parameters.clear();

@@ -1,6 +1,6 @@
 //! SHOW: answers from the settings and the catalog.
 
-use millpond_catalog::{Object, ObjectKind, SqlType, Trigger};
+use millpond_catalog::{Object, ObjectKind, SqlType};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{OutputColumn, Plan, PlanKind, Rows};
@@ -124,10 +124,7 @@ fn objects(kind: ShowObjects, like: Option<&str>, context: &PlanContext<'_>) -> 
             found
                 .filter_map(|o| match &o.kind {
                     ObjectKind::View(view) => {
-                        let trigger = match view.options.trigger {
-                            Trigger::Default => "default".to_owned(),
-                            Trigger::Every(every) => super::options::show_duration(every),
-                        };
+                        let trigger = super::options::show_trigger(view.options.trigger);
                         let mode = super::options::show_mode(view.options.output_mode);
                         Some(vec![
                             name(o),

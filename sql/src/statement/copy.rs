@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use sqlparser::ast;
 
+use super::Subscribe;
 use super::display::List;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,7 @@ pub enum CopyRelation {
         columns: Vec<ast::Ident>,
     },
     Query(Box<ast::Query>),
+    Subscribe(Subscribe),
 }
 
 /// How rows are written. Characters are of one byte.
@@ -66,6 +68,7 @@ impl Display for Copy {
             CopyRelation::Table { name, columns } if columns.is_empty() => name.fmt(f)?,
             CopyRelation::Table { name, columns } => write!(f, "{name} ({})", List(columns))?,
             CopyRelation::Query(query) => write!(f, "({query})")?,
+            CopyRelation::Subscribe(subscribe) => write!(f, "({subscribe})")?,
         }
         f.write_str(if self.from { " FROM STDIN" } else { " TO STDOUT" })?;
         let text = |text: &str| format!("'{}'", text.replace('\'', "''"));

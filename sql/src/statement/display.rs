@@ -68,6 +68,7 @@ impl Display for Statement {
             Statement::Execute(execute) => execute.fmt(f),
             Statement::Deallocate(target) => write!(f, "DEALLOCATE {target}"),
             Statement::DeclareCursor(declare) => declare.fmt(f),
+            Statement::Subscribe(subscribe) => subscribe.fmt(f),
             Statement::Fetch(fetch) => fetch.fmt(f),
             Statement::CloseCursor(target) => write!(f, "CLOSE {target}"),
             Statement::Discard(target) => target.fmt(f),
@@ -240,16 +241,13 @@ impl Display for Drop {
 
 impl Display for AlterView {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let action = match self.action {
-            AlterAction::Pause => "PAUSE",
-            AlterAction::Resume => "RESUME",
-        };
-        write!(
-            f,
-            "ALTER STREAMING VIEW {}{} {action}",
-            when(self.if_exists, "IF EXISTS "),
-            self.name
-        )
+        let exists = when(self.if_exists, "IF EXISTS ");
+        write!(f, "ALTER STREAMING VIEW {exists}{} ", self.name)?;
+        match &self.action {
+            AlterAction::Pause => f.write_str("PAUSE"),
+            AlterAction::Resume => f.write_str("RESUME"),
+            AlterAction::Set(options) => write!(f, "SET ({})", List(options)),
+        }
     }
 }
 
@@ -379,8 +377,34 @@ impl Display for DeclareCursor {
             f,
             "DECLARE {} {binary}CURSOR{hold} FOR {}",
             Name(&self.name),
-            self.query
+            self.rows
         )
+    }
+}
+
+impl Display for CursorRows {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            CursorRows::Query(query) => query.fmt(f),
+            CursorRows::Subscribe(subscribe) => subscribe.fmt(f),
+        }
+    }
+}
+
+impl Display for Subscribe {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(
+            f,
+            "SUBSCRIBE TO {} WITH (SNAPSHOT = {}, PROGRESS = {})",
+            self.name, self.snapshot, self.progress
+        )?;
+        if let Some(cut) = self.as_of {
+            write!(f, " AS OF {cut}")?;
+        }
+        match self.up_to {
+            Some(cut) => write!(f, " UP TO {cut}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -388,8 +412,12 @@ impl Display for Fetch {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let verb = if self.skip { "MOVE" } else { "FETCH" };
         match self.count {
-            Some(count) => write!(f, "{verb} FORWARD {count} FROM {}", Name(&self.cursor)),
-            None => write!(f, "{verb} FORWARD ALL FROM {}", Name(&self.cursor)),
+            Some(count) => write!(f, "{verb} FORWARD {count} FROM {}", Name(&self.cursor))?,
+            None => write!(f, "{verb} FORWARD ALL FROM {}", Name(&self.cursor))?,
+        }
+        match self.timeout_ms {
+            Some(ms) => write!(f, " WITH (timeout = '{ms}ms')"),
+            None => Ok(()),
         }
     }
 }

@@ -160,7 +160,7 @@ ALTER TABLE t ADD COLUMN a int
 ----
 error Unsupported: ALTER TABLE is not supported yet
   at 7: TABLE
-  hint: ALTER STREAMING VIEW v PAUSE and RESUME are supported, and the same for sinks.
+  hint: ALTER STREAMING VIEW v PAUSE, RESUME and SET are supported, and the same for sinks.
 
 ====
 DROP TABLE t; DROP TABLE IF EXISTS a, b CASCADE; DROP STREAMING VIEW v RESTRICT; DROP MATERIALIZED VIEW v; DROP SOURCE s; DROP STREAM s; DROP VIEW v
@@ -191,3 +191,43 @@ BEGIN STATEMENT SET
 ----
 error Unsupported: BEGIN STATEMENT SET is not supported yet
   at 7: STATEMENT
+
+====
+ALTER STREAMING VIEW v SET (trigger = '1 second', "queryName" = x); ALTER SINK k SET trigger = once, on_error = fail
+----
+ALTER STREAMING VIEW v SET (trigger = '1 second', "queryName" = 'x')
+ALTER STREAMING VIEW k SET (trigger = 'once', on_error = 'fail')
+
+====
+ALTER STREAMING VIEW v SET ()
+----
+error Syntax: syntax error at end of input
+  at 30: 
+  detail: Expected an option.
+
+====
+SUBSCRIBE v; SUBSCRIBE TO a.b WITH (SNAPSHOT, PROGRESS = false) AS OF 1 UP TO 2; COPY (SUBSCRIBE v WITH (PROGRESS)) TO STDOUT
+----
+SUBSCRIBE TO v WITH (SNAPSHOT = true, PROGRESS = false)
+SUBSCRIBE TO a.b WITH (SNAPSHOT = true, PROGRESS = false) AS OF 1 UP TO 2
+COPY (SUBSCRIBE TO v WITH (SNAPSHOT = true, PROGRESS = true)) TO STDOUT WITH (FORMAT text, DELIMITER '	', NULL '\N')
+
+====
+DECLARE c CURSOR FOR SUBSCRIBE TO to; FETCH 3 FROM c WITH (timeout = '1s'); FETCH ALL c WITH (timeout = 20)
+----
+DECLARE c CURSOR FOR SUBSCRIBE TO to WITH (SNAPSHOT = true, PROGRESS = false)
+FETCH FORWARD 3 FROM c WITH (timeout = '1000ms')
+FETCH FORWARD ALL FROM c WITH (timeout = '20ms')
+
+====
+SUBSCRIBE TO v WITH (SNAPSHOT, NOTHING)
+----
+error Syntax: syntax error at or near "NOTHING"
+  at 32: NOTHING)
+  detail: Expected SNAPSHOT or PROGRESS.
+
+====
+SUBSCRIBE v ENVELOPE UPSERT
+----
+error Unsupported: SUBSCRIBE .. ENVELOPE is not supported yet
+  at 13: ENVELOPE

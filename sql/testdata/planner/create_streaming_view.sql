@@ -233,18 +233,50 @@ error Syntax: conflicting clauses for the output mode
   at 77: EMIT
 
 ====
-CREATE STREAMING VIEW bad WITH (trigger = 'once') AS SELECT k FROM ev
+CREATE STREAMING VIEW single WITH (trigger = 'once') AS SELECT k FROM ev
 ----
-error Unsupported: trigger 'once' is not supported yet
-  at 33: trigger
-  hint: Use 'default' or an interval such as '10 seconds'.
+CreateView single reads [1]
+  k text
+  ViewOptions { output_mode: Update, trigger: Once, fail_on_error: false, query_name: None, no_data_epochs: true }
+  CREATE STREAMING VIEW single WITH (trigger = 'once') AS SELECT k FROM ev
+  TableScan: ev projection=[k]
+notice: trigger 'once' is deprecated
+
+====
+ALTER STREAMING VIEW single SET (trigger = 'available-now', query_name = 'q')
+----
+AlterView 14 Set CREATE STREAMING VIEW single WITH (trigger = 'availableNow', query_name = 'q') AS SELECT k FROM ev
+
+====
+ALTER STREAMING VIEW single SET (output_mode = 'append')
+----
+error Unsupported: the output mode of a streaming view cannot be changed
+  at 34: output_mode
+  detail: What it keeps depends on the mode.
+  hint: Use CREATE OR REPLACE STREAMING VIEW, which begins anew.
+
+====
+SUBSCRIBE single WITH (PROGRESS) AS OF 3 UP TO 5
+----
+Subscribe 14 snapshot progress as of 3 up to 5
+
+====
+DECLARE c CURSOR WITH HOLD FOR SUBSCRIBE TO ev WITH (SNAPSHOT = false)
+----
+DeclareCursor c with hold: Subscribe 1
+
+====
+SUBSCRIBE nosuch
+----
+error UndefinedTable: relation "nosuch" does not exist
+  at 11: nosuch
 
 ====
 CREATE STREAMING VIEW bad WITH (trigger = 'soon') AS SELECT k FROM ev
 ----
 error InvalidParameterValue: invalid value for option "trigger": "soon"
   at 33: trigger
-  hint: Use 'default' or an interval such as '10 seconds'.
+  hint: Use 'default', an interval such as '10 seconds', 'availableNow' or 'once'.
 
 ====
 CREATE STREAMING VIEW bad AS SELECT * FROM sys.queries
@@ -382,6 +414,7 @@ v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
 whole depends on stream ev
+single depends on stream ev
 sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
@@ -400,6 +433,7 @@ v8 depends on stream ev
 v9 depends on stream ev
 v10 depends on stream ev
 whole depends on stream ev
+single depends on stream ev
 sessions depends on stream ev
 v2 depends on stream ev
 v7 depends on stream ev
@@ -428,5 +462,5 @@ error UndefinedTable: relation "nothing" does not exist
 ====
 DROP STREAM ev CASCADE
 ----
-Drop [15, 14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
-notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view whole, streaming view sessions, streaming view v2
+Drop [16, 15, 14, 13, 12, 11, 10, 8, 7, 6, 5, 1]
+notice: drop cascades to streaming view v3, streaming view v4, streaming view v5, streaming view v6, streaming view v8, streaming view v9, streaming view v10, streaming view whole, streaming view single, streaming view sessions, streaming view v2

@@ -6,8 +6,8 @@ use arrow::datatypes::Schema;
 use sqlparser::ast::{self, Ident, SelectItem, SetExpr};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{CopyFrom, CopyTo, Plan, PlanKind, Select, Write, WriteAction};
-use crate::planner::{PlanContext, Purpose, query, select};
+use crate::plan::{CopyFrom, CopyTo, Plan, PlanKind, RowsOf, Write, WriteAction};
+use crate::planner::{PlanContext, Purpose, query, select, subscribe};
 use crate::statement::{Copy as Statement, CopyRelation, WriteTarget};
 use crate::text::SourceText;
 
@@ -19,6 +19,13 @@ pub fn plan(copy: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
         CopyRelation::Table { name, columns } if copy.from => plan_from(copy, name, columns, text, context),
         CopyRelation::Table { name, columns } => plan_to(copy, &all_of(name, columns)?, text, context),
         CopyRelation::Query(query) => plan_to(copy, query, text, context),
+        CopyRelation::Subscribe(subscribe) => {
+            let copy = CopyTo {
+                rows: RowsOf::Subscribe(subscribe::resolve(subscribe, text, context)?),
+                options: copy.options.clone(),
+            };
+            Ok(PlanKind::CopyTo(Box::new(copy)).into())
+        }
     }
 }
 
@@ -83,17 +90,8 @@ fn plan_to(
             "a query was planned as something else",
         ));
     };
-    let Select {
-        query,
-        reads,
-        columns,
-    } = select;
     let copy = CopyTo {
-        select: Select {
-            query,
-            reads,
-            columns,
-        },
+        rows: RowsOf::Select(select),
         options: copy.options.clone(),
     };
     Ok(Plan {
