@@ -24,8 +24,8 @@ pub use error::{Error, Result};
 pub use id::ObjectId;
 pub use name::{DEFAULT_SCHEMA, ObjectName};
 pub use object::{
-    Check, Column, Key, Object, ObjectKind, OptionEntry, Options, OutputMode, PlainView, Sink, Source,
-    StreamingView, Table, Trigger, ViewOptions, Watermark, arrow_schema,
+    Check, Column, Gather, Key, Object, ObjectKind, OptionEntry, Options, OutputMode, PlainView, Sink,
+    Source, StreamingView, Table, Trigger, ViewOptions, Watermark, arrow_schema,
 };
 pub use sql_type::SqlType;
 pub use system_type::SystemType;

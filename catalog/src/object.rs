@@ -171,6 +171,20 @@ pub struct ViewOptions {
     pub query_name: Option<String>,
     /// Run one more epoch without input when the watermark moved.
     pub no_data_epochs: bool,
+    /// Wait for more input than a little.
+    pub gather: Option<Gather>,
+}
+
+/// `min_offsets_per_trigger` and `max_trigger_delay`: an epoch waits for so many offsets, or so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gather {
+    /// Rows of relations, and what sources count.
+    pub offsets: u64,
+    pub delay: Duration,
+}
+
+impl Gather {
+    pub const DEFAULT_DELAY: Duration = Duration::from_secs(15 * 60);
 }
 
 /// A key and a value of a `WITH` list. Keys are normalised: lower case, words joined by `_`, except that `kafka.*` and

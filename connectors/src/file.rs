@@ -50,6 +50,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "file",
     doc: "Files of a folder, each read once and as it is when it is found.",
     options: FileOptions::SPECS,
+    fault_tolerant: true,
     columns: default_columns,
     validate,
     open,

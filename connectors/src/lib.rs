@@ -45,6 +45,11 @@ pub fn validate(connector: &str, options: &Options, columns: &[Column]) -> Resul
     (connector::find(connector)?.validate)(options, columns)
 }
 
+/// Everything that the other side of this connector has sent can be asked for again.
+pub fn is_fault_tolerant(connector: &str) -> bool {
+    connector::find(connector).is_ok_and(|connector| connector.fault_tolerant)
+}
+
 /// The columns of a source that was declared without any; `None` where the user has to declare them.
 pub fn default_columns(connector: &str, options: &Options) -> Result<Option<Vec<Column>>> {
     Ok((connector::find(connector)?.columns)(options))

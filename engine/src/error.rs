@@ -16,6 +16,9 @@ pub enum Error {
     /// An object that was there when the statement was planned was dropped since.
     #[error("a relation that the statement uses was dropped while it ran (object {0})")]
     Gone(millpond_catalog::ObjectId),
+    /// What the query asks for does not fit into the memory that it may use.
+    #[error("{0}")]
+    OutOfMemory(String),
     /// A subscriber asks for changes that are not kept.
     #[error("{message}")]
     OutOfReach { message: String, hint: Option<String> },

@@ -221,14 +221,14 @@ pub(crate) fn is_about_a_row(error: &DataFusionError) -> bool {
 
 /// A failed evaluation as an error of the user's query.
 pub fn user_error(error: &DataFusionError) -> Error {
-    if is_about_a_row(error) {
-        Error::User {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(text) => Error::OutOfMemory(text.clone()),
+        _ if is_about_a_row(error) => Error::User {
             message: message(error),
             sqlstate: sqlstate(error),
             hint: None,
-        }
-    } else {
-        Error::Bug(error.to_string())
+        },
+        _ => Error::Bug(error.to_string()),
     }
 }
 

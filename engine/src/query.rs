@@ -11,6 +11,7 @@ mod board;
 mod bounded;
 mod commit;
 pub(crate) mod driver;
+mod gather;
 pub mod history;
 pub(crate) mod reconfigure;
 mod record;
@@ -136,7 +137,7 @@ impl Query {
         let standing = standing(&parts, &committed);
         let board = Board::new(parts.object, parts.name.clone(), ids.clone(), standing, history);
         let first = committed.context.is_none();
-        let timer = Timer::new(parts.options.trigger, shared.clock.now_us(), first);
+        let timer = Timer::new(&parts.options, shared.clock.now_us(), first);
         let run = bounded::recover(&shared.storage, &parts)?;
         let mut query = Query {
             parts,
@@ -210,13 +211,13 @@ impl Query {
         self.ids.1 = Uuid::new_v4().to_string();
         self.board.set_run(&self.ids.1);
         let first = self.committed.context.is_none();
-        self.timer = Timer::new(self.parts.options.trigger, self.shared.clock.now_us(), first);
+        self.timer = Timer::new(&self.parts.options, self.shared.clock.now_us(), first);
         self.retry = None;
         self.hold(QueryState::Starting, "Starting", None);
     }
 
     pub(crate) fn ticks(&self) -> bool {
-        matches!(self.timer, Timer::Ticking { .. })
+        self.timer != Timer::Free
     }
 
     /// Does not wait for the next tick.
@@ -303,10 +304,20 @@ impl Query {
         self.stopwatch = Stopwatch::default();
         let mut fired_us = now_us;
         if self.open.is_none() {
+            if let Some(gather) = self.parts.options.gather.filter(|_| self.timer.gathers())
+                && gather::pending(&self.parts.inputs, &self.committed.positions, now_us)? >= gather.offsets
+            {
+                self.timer.hurry(now_us);
+            }
             if let Err(next_us) = self.timer.fire(now_us) {
                 self.recovered();
-                self.board.idle("Waiting for next trigger");
-                return Ok(Next::At(next_us));
+                if !self.timer.gathers() {
+                    self.board.idle("Waiting for next trigger");
+                    return Ok(Next::At(next_us));
+                }
+                self.board.idle("Waiting for more data to arrive");
+                let poll_us = self.poll_us(now_us).unwrap_or(next_us);
+                return Ok(Next::At(next_us.min(poll_us)));
             }
             let target = if bounded::ends(self.parts.options.trigger) {
                 match self.next_of_run(now_us)? {
@@ -370,16 +381,17 @@ impl Query {
             return Next::At(next_us);
         }
         self.board.idle("Waiting for data to arrive");
+        self.poll_us(now_us).map_or(Next::OnWake, Next::At)
+    }
+
+    /// When it is worth to ask the sources again.
+    fn poll_us(&self, now_us: i64) -> Option<i64> {
         let polls = self.parts.inputs.iter().filter_map(|input| match &input.from {
             ReadFrom::Source(source) => Some(source.poll_interval_ms()),
             ReadFrom::Relation(_) => None,
         });
-        match polls.min() {
-            Some(poll_ms) => {
-                Next::At(now_us.saturating_add(i64::try_from(poll_ms).unwrap_or(i64::MAX) * 1000))
-            }
-            None => Next::OnWake,
-        }
+        let poll_ms = i64::try_from(polls.min()?).unwrap_or(i64::MAX / 1000);
+        Some(now_us.saturating_add(poll_ms.saturating_mul(1000)))
     }
 
     /// The cut to go to, stamped if there is reason to; `None` when there is nothing to do.
@@ -609,6 +621,7 @@ fn hint(error: &Error) -> Option<String> {
         Error::Source(SourceError::Unavailable(_))
         | Error::Sink(SinkError::Unavailable(_))
         | Error::Gone(_)
+        | Error::OutOfMemory(_)
         | Error::Storage(_)
         | Error::Bug(_) => None,
     }

@@ -112,6 +112,10 @@ impl Relations for ServerRelations {
         Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
     }
 
+    fn is_fault_tolerant(&self, connector: &str) -> bool {
+        millpond_connectors::is_fault_tolerant(connector)
+    }
+
     fn source_columns(
         &self,
         connector: &str,

@@ -44,6 +44,8 @@ pub enum ErrorKind {
     NotNullViolation,
     InvalidTableDefinition,
     ReservedName,
+    /// A value that is too large to be made.
+    ProgramLimitExceeded,
     /// Deeper nesting than the parser follows.
     TooComplex,
     /// A setting that only the server may change.

@@ -16,6 +16,7 @@ mod numeric_text;
 mod processing_time;
 mod session_window;
 mod single_value;
+mod sized;
 mod timestamp_difference;
 mod timezone;
 mod window;
@@ -28,6 +29,7 @@ pub use numeric_text::NumericText;
 pub use processing_time::ProcessingTime;
 pub use session_window::SessionWindow;
 pub use single_value::SingleValue;
+pub use sized::SizedText;
 pub use timestamp_difference::TimestampDifference;
 pub use timezone::AtTimeZone;
 pub use window::Window;
@@ -35,7 +37,7 @@ pub use window::Window;
 /// All of them. The order has no meaning.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let sign = datafusion::functions::math::signum().as_ref().clone();
-    vec![
+    let mut functions = vec![
         Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),
@@ -45,5 +47,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
         Arc::new(ScalarUDF::new_from_impl(AtTimeZone::default())),
         Arc::new(ScalarUDF::new_from_impl(Window::default())),
-    ]
+    ];
+    functions.extend(SizedText::all());
+    functions
 }

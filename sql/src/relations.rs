@@ -85,6 +85,11 @@ pub trait Relations {
     /// The table that a recursive WITH query reads its own last rows from.
     fn recursive_table(&self, name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>>;
 
+    /// What a source of this connector has shown can be read again after a crash, and it shows everything that was sent.
+    fn is_fault_tolerant(&self, _connector: &str) -> bool {
+        true
+    }
+
     /// Columns of a source that was declared without any, where the connector fixes them.
     fn source_columns(
         &self,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use millpond_tests::{DEADLINE, Process, Server, ServerOptions, number, run};
+use anyhow::{Context, Result};
+use millpond_tests::{DEADLINE, Process, Server, ServerOptions, error_text, eventually, number, run};
+use tokio_postgres::NoTls;
 
 #[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused_and_told_who_holds_it() -> Result<()> {
@@ -43,6 +44,69 @@ async fn a_stop_is_graceful_and_bounded() -> Result<()> {
     run(&client, "FLUSH").await?;
     assert_eq!(number(&client, "SELECT sum(n) FROM v").await?, 20_000);
     Ok(())
+}
+
+#[tokio::test]
+async fn more_clients_than_allowed_are_told_so_and_a_place_is_free_again() -> Result<()> {
+    let server = Server::start(ServerOptions {
+        arguments: vec!["--max-connections".into(), "2".into()],
+        ..ServerOptions::default()
+    })?;
+    let (first, second) = (server.connect().await?, server.connect().await?);
+    let refused = server.config().connect(NoTls).await.err();
+    let text = error_text(&refused.context("a third client is one too many")?);
+    assert!(text.starts_with("53300: "), "{text}");
+    assert_eq!(number(&first, "SELECT 1").await?, 1);
+    drop(second);
+    eventually("the place is free", async || Ok(server.connect().await.ok())).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn long_computations_end_with_their_time_limit_their_cancel_and_their_client() -> Result<()> {
+    let server = Server::start(ServerOptions::workers(2))?;
+    let client = server.connect().await?;
+    run(&client, "SET statement_timeout = '200ms'").await?;
+    for endless in [
+        "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 1000) b",
+        "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT g FROM generate_series(1, 2000000000) AS s (g) ORDER BY g % 7 DESC LIMIT 1",
+        "SELECT sum(length(repeat(g::text, 1000))) FROM generate_series(1, 2000000000) AS s (g)",
+    ] {
+        let begun = std::time::Instant::now();
+        let error = client
+            .simple_query(endless)
+            .await
+            .err()
+            .context("it has no end")?;
+        assert!(
+            error_text(&error).starts_with("57014"),
+            "{endless}: {}",
+            error_text(&error)
+        );
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{endless}: {:?}",
+            begun.elapsed()
+        );
+    }
+    // A client that goes away takes its statement along.
+    let (gone, connection) = server.config().connect(NoTls).await?;
+    let connection = tokio::spawn(connection);
+    let endless = "SELECT count(*) FROM generate_series(1, 100000000) x, generate_series(1, 1000) y";
+    let running =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '{endless}'");
+    let asking = tokio::spawn(async move { gone.simple_query(endless).await.is_err() });
+    eventually("the statement runs", async || {
+        Ok((number(&client, &running).await? == 1).then_some(()))
+    })
+    .await?;
+    connection.abort();
+    assert!(asking.await?);
+    eventually("the statement is gone", async || {
+        Ok((number(&client, &running).await? == 0).then_some(()))
+    })
+    .await
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! End to end: the real server as its users meet it, and the shape of the code.
 
 mod agreement;
+mod damage;
 mod deployment;
 mod exactly_once;
 mod file_formats;
+mod fixture;
 mod http;
 mod limits;
 mod prefixes;

@@ -29,11 +29,11 @@ impl Query {
             self.parts.dataflow = change.dataflow;
             self.parts.plan = change.plan;
         }
-        if before.trigger == self.parts.options.trigger {
+        if (before.trigger, before.gather) == (self.parts.options.trigger, self.parts.options.gather) {
             return;
         }
         let first = self.committed.context.is_none();
-        self.timer = Timer::new(self.parts.options.trigger, self.shared.clock.now_us(), first);
+        self.timer = Timer::new(&self.parts.options, self.shared.clock.now_us(), first);
         let terminated = self.state == QueryState::Terminated;
         if terminated && bounded::ends(self.parts.options.trigger) {
             return;

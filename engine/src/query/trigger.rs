@@ -2,11 +2,11 @@
 //!
 //! A ticking trigger fires on multiples of its interval since 1970-01-01 00:00 UTC. A tick takes in all input that is
 //! there when it fires, in as many epochs as the size bound needs. Missed ticks are not made up. A FLUSH makes a tick of
-//! its own.
+//! its own. A query that gathers input ticks when there is enough of it, or at last after its delay.
 
 use std::time::Duration;
 
-use millpond_catalog::Trigger;
+use millpond_catalog::{Trigger, ViewOptions};
 use millpond_storage::Cut;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub(crate) enum Timer {
     Free,
     Ticking {
         interval_us: i64,
+        phase: Phase,
+    },
+    Gathering {
+        delay_us: i64,
         phase: Phase,
     },
 }
@@ -38,29 +42,54 @@ pub(crate) struct Tick {
 
 impl Timer {
     /// A query that has never run fires at once, so that its result exists.
-    pub(crate) fn new(trigger: Trigger, now_us: i64, first: bool) -> Self {
-        match trigger {
-            Trigger::Default | Trigger::Once | Trigger::AvailableNow => Timer::Free,
-            Trigger::Every(interval) => {
+    pub(crate) fn new(options: &ViewOptions, now_us: i64, first: bool) -> Self {
+        let phase = |next_us: i64| match first {
+            true => Phase::Firing(Tick {
+                scheduled_us: now_us,
+                ..Tick::default()
+            }),
+            false => Phase::Waiting { next_us },
+        };
+        match (options.trigger, options.gather) {
+            (Trigger::Every(interval), _) => {
                 let interval_us = micros(interval);
-                let phase = if first {
-                    Phase::Firing(Tick {
-                        scheduled_us: now_us,
-                        ..Tick::default()
-                    })
-                } else {
-                    Phase::Waiting {
-                        next_us: next_multiple(now_us, interval_us),
-                    }
-                };
-                Timer::Ticking { interval_us, phase }
+                Timer::Ticking {
+                    interval_us,
+                    phase: phase(next_multiple(now_us, interval_us)),
+                }
             }
+            (Trigger::Default, Some(gather)) => {
+                let delay_us = micros(gather.delay);
+                Timer::Gathering {
+                    delay_us,
+                    phase: phase(now_us.saturating_add(delay_us)),
+                }
+            }
+            (Trigger::Default, None) | (Trigger::Once | Trigger::AvailableNow, _) => Timer::Free,
         }
+    }
+
+    fn phase(&mut self) -> Option<&mut Phase> {
+        match self {
+            Timer::Free => None,
+            Timer::Ticking { phase, .. } | Timer::Gathering { phase, .. } => Some(phase),
+        }
+    }
+
+    /// Waits until there is enough input.
+    pub(crate) fn gathers(&self) -> bool {
+        matches!(
+            self,
+            Timer::Gathering {
+                phase: Phase::Waiting { .. },
+                ..
+            }
+        )
     }
 
     /// `Err` with the time of the next tick while it is not due.
     pub(crate) fn fire(&mut self, now_us: i64) -> Result<(), i64> {
-        if let Timer::Ticking { phase, .. } = self
+        if let Some(phase) = self.phase()
             && let Phase::Waiting { next_us } = *phase
         {
             if now_us < next_us {
@@ -76,37 +105,27 @@ impl Timer {
 
     /// The next tick is due now.
     pub(crate) fn hurry(&mut self, now_us: i64) {
-        if let Timer::Ticking { phase, .. } = self
-            && let Phase::Waiting { next_us } = phase
-        {
+        if let Some(Phase::Waiting { next_us }) = self.phase() {
             *next_us = now_us.min(*next_us);
         }
     }
 
     pub(crate) fn tick(&mut self) -> Option<&mut Tick> {
-        match self {
-            Timer::Ticking {
-                phase: Phase::Firing(tick),
-                ..
-            } => Some(tick),
-            Timer::Ticking {
-                phase: Phase::Waiting { .. },
-                ..
-            }
-            | Timer::Free => None,
+        match self.phase()? {
+            Phase::Firing(tick) => Some(tick),
+            Phase::Waiting { .. } => None,
         }
     }
 
     /// The tick is worked off; returns when the next one is due.
     pub(crate) fn rest(&mut self, now_us: i64) -> Option<i64> {
-        match self {
-            Timer::Free => None,
-            Timer::Ticking { interval_us, phase } => {
-                let next_us = next_multiple(now_us, *interval_us);
-                *phase = Phase::Waiting { next_us };
-                Some(next_us)
-            }
-        }
+        let next_us = match self {
+            Timer::Free => return None,
+            Timer::Ticking { interval_us, .. } => next_multiple(now_us, *interval_us),
+            Timer::Gathering { delay_us, .. } => now_us.saturating_add(*delay_us),
+        };
+        *self.phase()? = Phase::Waiting { next_us };
+        Some(next_us)
     }
 }
 
@@ -126,11 +145,41 @@ fn next_multiple(now_us: i64, interval_us: i64) -> i64 {
 mod tests {
     use super::*;
 
-    const EVERY: Trigger = Trigger::Every(Duration::from_micros(10));
+    use millpond_catalog::Gather;
+
+    fn every() -> ViewOptions {
+        ViewOptions {
+            trigger: Trigger::Every(Duration::from_micros(10)),
+            ..ViewOptions::default()
+        }
+    }
+
+    #[test]
+    fn gathering_waits_for_its_delay_unless_there_is_enough() {
+        let gather = Gather {
+            offsets: 5,
+            delay: Duration::from_micros(100),
+        };
+        let options = ViewOptions {
+            gather: Some(gather),
+            ..ViewOptions::default()
+        };
+        let mut timer = Timer::new(&options, 3, true);
+        assert!(!timer.gathers());
+        assert_eq!(timer.fire(3), Ok(()));
+        assert_eq!(timer.rest(7), Some(107));
+        assert!(timer.gathers());
+        assert_eq!(timer.fire(106), Err(107));
+        // There is enough.
+        timer.hurry(50);
+        assert_eq!(timer.fire(50), Ok(()));
+        assert_eq!(timer.rest(60), Some(160));
+        assert_eq!(timer.fire(160), Ok(()));
+    }
 
     #[test]
     fn ticks_fall_on_multiples_and_missed_ones_are_not_made_up() {
-        let mut timer = Timer::new(EVERY, 3, false);
+        let mut timer = Timer::new(&every(), 3, false);
         assert_eq!(timer.fire(9), Err(10));
         assert_eq!(timer.fire(10), Ok(()));
         assert_eq!(timer.tick().unwrap().scheduled_us, 10);
@@ -150,9 +199,9 @@ mod tests {
 
     #[test]
     fn a_new_query_fires_at_once() {
-        let mut timer = Timer::new(EVERY, 3, true);
+        let mut timer = Timer::new(&every(), 3, true);
         assert_eq!(timer.fire(3), Ok(()));
         assert_eq!(timer.tick().unwrap().scheduled_us, 3);
-        assert_eq!(Timer::new(Trigger::Default, 3, true).fire(3), Ok(()));
+        assert_eq!(Timer::new(&ViewOptions::default(), 3, true).fire(3), Ok(()));
     }
 }

@@ -186,6 +186,7 @@ fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::NotNullViolation => "23502",
         ErrorKind::InvalidTableDefinition => "42P16",
         ErrorKind::ReservedName => "42939",
+        ErrorKind::ProgramLimitExceeded => "54000",
         ErrorKind::TooComplex => "54001",
         ErrorKind::CannotChangeNow => "55P02",
         ErrorKind::Internal => INTERNAL_ERROR,
@@ -199,6 +200,7 @@ fn of_engine(error: &EngineError) -> Report {
             hint: hint.clone(),
             ..Report::new(FEATURE_NOT_SUPPORTED, message)
         },
+        EngineError::OutOfMemory(text) => out_of_memory(text),
         EngineError::OutOfReach { hint, .. } => Report {
             hint: hint.clone(),
             ..Report::new(NOT_IN_PREREQUISITE_STATE, message)
@@ -390,10 +392,7 @@ fn of_datafusion(error: &DataFusionError) -> Report {
             Report::new(sqlstate, inner.to_string())
         }
         DataFusionError::Plan(text) => Report::new("42000", text),
-        DataFusionError::ResourcesExhausted(text) => Report {
-            hint: Some("Make the query smaller, or give the server more memory for one-off queries.".into()),
-            ..Report::new("53200", text)
-        },
+        DataFusionError::ResourcesExhausted(text) => out_of_memory(text),
         DataFusionError::Execution(text) => of_text(text),
         other => Report::new(INTERNAL_ERROR, other.message()),
     }
@@ -433,6 +432,22 @@ fn of_arrow(error: &ArrowError) -> Report {
 }
 
 /// What functions and casts say about values.
+fn out_of_memory(text: &str) -> Report {
+    // The pool tells who holds what; that is for the log.
+    let (message, detail) = match text.split_once(" with top memory consumers") {
+        Some((what, _)) => (
+            "the statement needs more memory than it may use",
+            Some(what.to_owned()),
+        ),
+        None => (text, None),
+    };
+    Report {
+        detail,
+        hint: Some("Make the query smaller, or give the server more memory for one-off queries.".into()),
+        ..Report::new("53200", message)
+    }
+}
+
 fn of_text(text: &str) -> Report {
     let lower = text.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use millpond_catalog::{
-    Check, Column, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
+    Check, Column, Gather, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
 };
 
 use super::{options, window};
@@ -138,6 +138,13 @@ pub fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     }
     if view_options.trigger != Trigger::default() {
         pairs.push(("trigger", options::show_trigger(view_options.trigger)));
+    }
+    if let Some(gather) = view_options.gather {
+        pairs.push(("min_offsets_per_trigger", gather.offsets.to_string()));
+        if gather.delay != Gather::DEFAULT_DELAY {
+            let delay_us = i64::try_from(gather.delay.as_micros()).unwrap_or(i64::MAX);
+            pairs.push(("max_trigger_delay", window::show(delay_us)));
+        }
     }
     if view_options.fail_on_error {
         pairs.push(("on_error", "fail".to_owned()));

@@ -98,10 +98,14 @@ fn objects(kind: ShowObjects, like: Option<&str>, context: &PlanContext<'_>) -> 
     let name = |o: &Object| Some(o.name.to_string());
     match kind {
         ShowObjects::Sources => rows(
-            &["name", "connector"],
+            &["name", "connector", "fault_tolerant"],
             found
                 .filter_map(|o| match &o.kind {
-                    ObjectKind::Source(source) => Some(vec![name(o), Some(source.connector.clone())]),
+                    ObjectKind::Source(source) => Some(vec![
+                        name(o),
+                        Some(source.connector.clone()),
+                        Some(context.relations.is_fault_tolerant(&source.connector).to_string()),
+                    ]),
                     _ => None,
                 })
                 .collect(),

@@ -5,7 +5,7 @@ CreateRelation t reads []
   CREATE TABLE t (a integer)
 CreateView v reads [1]
   a integer
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None }
   CREATE STREAMING VIEW v AS SELECT a FROM t
   TableScan: t projection=[a]
 
@@ -64,7 +64,7 @@ Rows name
   t
 Rows name | output_mode | trigger | paused
   v | update | default | false
-Rows name | connector
+Rows name | connector | fault_tolerant
 Rows name | create_sql
   v | CREATE STREAMING VIEW v AS SELECT a FROM t
 Rows name | create_sql

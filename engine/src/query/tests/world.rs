@@ -337,6 +337,10 @@ impl World {
             .unwrap();
     }
 
+    pub(crate) fn clock_us(&self) -> i64 {
+        self.clock.now_us()
+    }
+
     pub(crate) fn turn(&mut self, view: &Object) -> Next {
         self.queries.get_mut(&view.id).unwrap().turn(&Abandon::default())
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millpond_catalog::{OutputMode, Trigger, ViewOptions};
+use millpond_catalog::{Gather, OutputMode, Trigger, ViewOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Notice;
@@ -53,6 +53,20 @@ pub const VIEW_OPTIONS: &[OptionDeclaration] = &[
         value: "boolean",
         default: "true",
         doc: "Run one more epoch without input when the watermark moved.",
+    },
+    OptionDeclaration {
+        name: "min_offsets_per_trigger",
+        aliases: &["min_offsets"],
+        value: "number",
+        default: "none",
+        doc: "With the default trigger: an epoch waits until so many rows of tables and views, or offsets of sources (files, lines), are there.",
+    },
+    OptionDeclaration {
+        name: "max_trigger_delay",
+        aliases: &[],
+        value: "interval",
+        default: "'15 minutes'",
+        doc: "How long min_offsets_per_trigger waits at most after the epoch before.",
     },
     OptionDeclaration {
         name: "parallelism",
@@ -119,7 +133,7 @@ pub fn view_options(
     parsed.output_mode = mode.unwrap_or_default();
     parsed.trigger = trigger.unwrap_or_default();
     notices.extend(deprecated(parsed.trigger));
-    Ok((parsed, notices))
+    Ok((checked(parsed)?, notices))
 }
 
 /// The options of a view with some of them changed.
@@ -153,7 +167,17 @@ pub fn changed_view_options(
             Some(Clause::Mode(_)) | None => {}
         }
     }
-    Ok((changed, notices))
+    Ok((checked(changed)?, notices))
+}
+
+/// What the options say together.
+fn checked(mut options: ViewOptions) -> Result<ViewOptions> {
+    options.gather = options.gather.filter(|gather| gather.offsets > 0);
+    if options.gather.is_some() && options.trigger != Trigger::Default {
+        let message = "min_offsets_per_trigger and a trigger cannot be used together";
+        return Err(Error::invalid(message).with_hint("With an interval, input is gathered for so long."));
+    }
+    Ok(options)
 }
 
 /// What can also be said by a clause behind the query.
@@ -178,6 +202,25 @@ fn view_option(
         "on_error" => parsed.fail_on_error = on_error(&option.value)?,
         "query_name" => parsed.query_name = Some(option.value.clone()),
         "no_data_batches" => parsed.no_data_epochs = boolean(option)?,
+        "min_offsets_per_trigger" => {
+            let offsets = option.value.parse().map_err(|_| {
+                let message = format!(
+                    "invalid value for option \"{}\": \"{}\"",
+                    declared.name, option.value
+                );
+                Error::invalid(message).with_hint("Use a whole number; 0 waits for nothing.")
+            })?;
+            let delay = parsed.gather.map_or(Gather::DEFAULT_DELAY, |gather| gather.delay);
+            parsed.gather = Some(Gather { offsets, delay });
+        }
+        "max_trigger_delay" => {
+            let us = window::microseconds(&option.value, declared.name)?;
+            let us =
+                u64::try_from(us).map_err(|_| Error::invalid("max_trigger_delay must not be negative"))?;
+            let offsets = parsed.gather.map_or(0, |gather| gather.offsets);
+            let delay = Duration::from_micros(us);
+            parsed.gather = Some(Gather { offsets, delay });
+        }
         other => {
             if other == "parallelism" && !option.value.parse().is_ok_and(|workers: u32| workers > 0) {
                 let message = format!("invalid value for option \"parallelism\": \"{}\"", option.value);

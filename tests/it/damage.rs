@@ -1,0 +1,137 @@
+//! Damaged data: the server names the file, or goes on without loss. It never starts with less than it had, and never
+//! panics.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use millpond_tests::{DEADLINE, Process, Server, ServerOptions, number, run};
+
+type Damage = fn(Vec<u8>) -> Option<Vec<u8>>;
+
+const DAMAGES: [(&str, Damage); 4] = [
+    ("cut in half", |content| {
+        Some(content[..content.len() / 2].to_vec())
+    }),
+    ("with a bit flipped", |mut content| {
+        let middle = content.len() / 2;
+        *content.get_mut(middle)? ^= 0x10;
+        Some(content)
+    }),
+    ("empty", |_| Some(Vec::new())),
+    ("gone", |_| None),
+];
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(self::files(&path)?);
+        } else if path.file_name().is_some_and(|name| name != "LOCK") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for file in files(from)? {
+        let target = to.join(file.strip_prefix(from)?);
+        fs::create_dir_all(target.parent().context("a folder")?)?;
+        fs::copy(&file, target)?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn damage_is_named_or_mended_and_nothing_is_lost_in_silence() -> Result<()> {
+    let mut server = Server::start(ServerOptions::default())?;
+    let client = server.connect().await?;
+    run(
+        &client,
+        "CREATE TABLE t (k text, n int);
+         CREATE STREAMING VIEW v AS SELECT k, count(*) AS c, sum(n) AS s FROM t GROUP BY k;
+         INSERT INTO t SELECT 'k' || (i % 3000), i FROM generate_series(1, 30000) AS g (i);
+         FLUSH; INSERT INTO t VALUES ('last', 1); FLUSH",
+    )
+    .await?;
+    server.kill()?;
+    let (data, scratch) = (server.data_dir(), server.scratch_dir());
+    // The newest file of each folder, and all of those at the top.
+    let mut newest: Vec<PathBuf> = Vec::new();
+    for file in files(&data)? {
+        match newest.last_mut() {
+            Some(last) if last.parent() == file.parent() && file.parent() != Some(&data) => *last = file,
+            _ => newest.push(file),
+        }
+    }
+    ensure!(newest.len() >= 5, "{newest:?}");
+    for file in newest {
+        let name = file.strip_prefix(&data)?.to_owned();
+        for (how, damage) in DAMAGES {
+            let damaged = scratch.join("damaged");
+            let _ = fs::remove_dir_all(&damaged);
+            copy(&data, &damaged)?;
+            match damage(fs::read(&file)?) {
+                Some(content) => fs::write(damaged.join(&name), content)?,
+                None => fs::remove_file(damaged.join(&name))?,
+            }
+            let said = outcome(&damaged).await;
+            said.with_context(|| format!("{} {how}", name.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts a server on the data and looks whether everything is there; one that refuses must say which file it is.
+async fn outcome(data: &Path) -> Result<()> {
+    let options = ServerOptions {
+        data_dir: Some(data.to_owned()),
+        ..ServerOptions::default()
+    };
+    match Server::start(options) {
+        Ok(server) => {
+            let client = server.connect().await?;
+            ensure!(
+                number(&client, "SELECT count(*) FROM t").await? == 30_001,
+                "rows of t are lost"
+            );
+            ensure!(
+                number(&client, "SELECT sum(c) FROM v").await? == 30_001,
+                "rows of v are lost"
+            );
+            let failed = "SELECT count(*) FROM sys.queries WHERE error NOT LIKE '%file state/%damaged%'";
+            ensure!(
+                number(&client, failed).await? == 0,
+                "a query failed without naming a file"
+            );
+            ensure!(!server.log_tail().contains("panicked"), "{}", server.log_tail());
+            Ok(())
+        }
+        Err(_) => {
+            // Once more, to read what it says.
+            let folder = tempfile::tempdir()?;
+            let log = folder.path().join("log");
+            let mut command = std::process::Command::new(millpond_tests::millpond());
+            command.args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "127.0.0.1:0",
+                "--data-dir",
+            ]);
+            let status = Process::start(command.arg(data), &log)?.wait(DEADLINE)?;
+            let said = fs::read_to_string(&log)?;
+            ensure!(!status.success() && !said.contains("panicked"), "{said}");
+            let names = ["file ", "meta store"];
+            ensure!(
+                names.iter().any(|name| said.contains(name)) && said.contains("damaged"),
+                "{said}"
+            );
+            Ok(())
+        }
+    }
+}
