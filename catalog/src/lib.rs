@@ -12,16 +12,18 @@ mod dependency;
 mod edit;
 mod error;
 mod id;
+mod index;
 mod name;
 mod object;
 mod sql_type;
 mod system_type;
 mod type_oid;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, Comments};
 pub use edit::Edit;
 pub use error::{Error, Result};
 pub use id::ObjectId;
+pub use index::Index;
 pub use name::{DEFAULT_SCHEMA, ObjectName};
 pub use object::{
     Check, Column, Gather, Key, Object, ObjectKind, OptionEntry, Options, OutputMode, PlainView, Sink,

@@ -10,11 +10,12 @@ mod boot;
 mod command;
 mod create_relation;
 mod create_view;
+mod definition;
 mod drop;
 
 use std::sync::{Arc, mpsc};
 
-use millpond_catalog::Catalog;
+use millpond_catalog::{Catalog, ObjectId};
 use millpond_engine::engine::Engine;
 use millpond_sql::plan::Notice;
 use millpond_sql::{ParsedStatement, PlanKind, Settings};
@@ -45,6 +46,8 @@ struct Shared {
 pub struct Changed {
     /// Command tag, for example `CREATE TABLE`.
     pub tag: String,
+    /// What was created where nothing was before.
+    pub created: Option<ObjectId>,
     pub notices: Vec<Notice>,
 }
 
@@ -85,10 +88,19 @@ impl Coordinator {
         let (reply, answer) = oneshot::channel();
         self.commands
             .send(Command::Change {
-                statement,
+                statement: Box::new(statement),
                 settings: Box::new(settings),
                 reply,
             })
+            .map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Drops what a transaction created that was rolled back, the newest first. What others use by now stays.
+    pub async fn undo(&self, created: Vec<ObjectId>) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.commands
+            .send(Command::Undo { created, reply })
             .map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
     }
@@ -110,6 +122,9 @@ fn run(shared: &Shared, arriving: &mpsc::Receiver<Command>) {
                 // A client that went away does not undo what was logged.
                 let _ = reply.send(shared.change(&statement, &settings));
             }
+            Command::Undo { created, reply } => {
+                let _ = reply.send(shared.undo(&created));
+            }
         }
     }
 }
@@ -126,16 +141,29 @@ impl Shared {
             parameter_types: &[],
         };
         let plan = millpond_sql::plan(statement, &context)?;
+        let mut created = None;
         let tag = match plan.kind {
-            PlanKind::CreateRelation(create) => self.create_relation(create)?,
-            PlanKind::CreateView(create) => self.create_view(create)?,
+            PlanKind::CreateRelation(create) => {
+                let replaces = create.replaces.is_some();
+                let (tag, id) = self.create_relation(create)?;
+                created = (!replaces).then_some(id);
+                tag
+            }
+            PlanKind::CreateView(create) => {
+                let replaces = create.replaces.is_some();
+                let (tag, id) = self.create_view(create)?;
+                created = (!replaces).then_some(id);
+                tag
+            }
             PlanKind::Drop(drop) => self.drop(&drop)?,
+            PlanKind::Change(change) => self.change_definition(change)?,
             PlanKind::AlterView(alter) => self.alter_view(alter)?,
             PlanKind::Nothing { tag } => tag.to_owned(),
             other => return Err(Error::Bug(format!("this plan changes no catalog: {other:?}"))),
         };
         Ok(Changed {
             tag,
+            created,
             notices: plan.notices,
         })
     }

@@ -1,5 +1,6 @@
-//! COPY: rows as text, in Postgres' text format and as CSV.
+//! COPY: rows in Postgres' text format, as CSV and in its binary format.
 
+mod binary;
 mod csv;
 mod read;
 mod text;

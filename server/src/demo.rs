@@ -140,6 +140,7 @@ async fn query(server: &Arc<Server>, session: &mut Session, text: &str) -> anyho
             server,
             session,
             work: &work,
+            created: None,
         }
         .execute(&statement)
         .await?;

@@ -67,6 +67,10 @@ pub enum SessionError {
     TransactionFailed,
     #[error("{0} cannot run inside a transaction block")]
     InTransaction(&'static str),
+    #[error("cannot execute {0} in a read-only transaction")]
+    ReadOnly(&'static str),
+    #[error("cursor can only scan forward")]
+    ForwardOnly,
     #[error("{0} can only be used in transaction blocks")]
     NoTransaction(&'static str),
     #[error("savepoint \"{0}\" does not exist")]
@@ -128,6 +132,8 @@ pub enum ValueError {
     Syntax { sql_type: String, text: String },
     #[error("value \"{text}\" is out of range for type {sql_type}")]
     OutOfRange { sql_type: String, text: String },
+    #[error("incorrect binary data format")]
+    BinaryCopy,
     #[error("incorrect binary data format in bind parameter {0}")]
     Binary(usize),
     #[error("invalid byte sequence for encoding \"UTF8\"")]

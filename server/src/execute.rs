@@ -1,6 +1,7 @@
 //! Statement to outcome: reads are answered here, changes are handed on to the coordinator.
 
 mod copy;
+mod create_table_as;
 mod cursor;
 mod explain;
 mod flush;
@@ -19,9 +20,9 @@ pub(crate) use write::commit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use millpond_catalog::{Catalog, SqlType};
+use millpond_catalog::{Catalog, ObjectId, SqlType};
 use millpond_sql::plan::OutputColumn;
-use millpond_sql::statement::Listen;
+use millpond_sql::statement::{Listen, Target};
 use millpond_sql::{ParsedStatement, Plan, PlanContext, PlanKind, Statement};
 
 use crate::error::{Error, Result, SessionError};
@@ -36,6 +37,8 @@ pub struct Execution<'a> {
     pub server: &'a Arc<Server>,
     pub session: &'a mut Session,
     pub work: &'a Work,
+    /// What the statement has created.
+    pub created: Option<ObjectId>,
 }
 
 impl Execution<'_> {
@@ -86,12 +89,14 @@ impl Execution<'_> {
     /// Plan to outcome.
     pub async fn carry_out(&mut self, statement: &ParsedStatement, planned: Planned) -> Result<Outcome> {
         let Planned { mut plan, system } = planned;
+        self.check_writable(&plan.kind)?;
         self.session.system = Some(system);
         let notices = std::mem::take(&mut plan.notices);
         match plan.kind {
             PlanKind::CreateRelation(_)
             | PlanKind::CreateView(_)
             | PlanKind::Drop(_)
+            | PlanKind::Change(_)
             | PlanKind::AlterView(_) => {
                 return self.change(statement).await;
             }
@@ -115,8 +120,10 @@ impl Execution<'_> {
             PlanKind::CreateRelation(_)
             | PlanKind::CreateView(_)
             | PlanKind::Drop(_)
+            | PlanKind::Change(_)
             | PlanKind::AlterView(_)
             | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
+            PlanKind::CreateTableAs(create) => Box::pin(self.create_table_as(*create)).await,
             PlanKind::Write(write) => self.write(*write).await,
             PlanKind::Truncate(tables) => self.truncate(&tables).await,
             PlanKind::CopyFrom(copy) => Ok(Outcome::CopyIn(copy)),
@@ -135,12 +142,31 @@ impl Execution<'_> {
             PlanKind::Fetch(fetch) => self.fetch(fetch).await,
             PlanKind::Subscribe(subscribe) => self.subscribe(&subscribe),
             PlanKind::CloseCursor(target) => self.close_cursor(target),
-            PlanKind::Discard(target) => self.discard(target),
-            PlanKind::Listen(listen) => Ok(Outcome::done(match listen {
-                Listen::Listen(_) => "LISTEN",
-                Listen::Unlisten(_) => "UNLISTEN",
-                Listen::Notify(_) => "NOTIFY",
-            })),
+            PlanKind::Discard(target) => self.discard(target).await,
+            PlanKind::Listen(listen) => Ok(Outcome::done(self.listen(&listen))),
+        }
+    }
+
+    /// LISTEN takes effect at once, NOTIFY at the commit.
+    fn listen(&mut self, listen: &Listen) -> &'static str {
+        let (info, all) = (&self.session.info, &self.session.info.notifications);
+        match listen {
+            Listen::Listen(channel) => {
+                self.session.listen(channel);
+                "LISTEN"
+            }
+            Listen::Unlisten(Target::All) => {
+                all.unlisten_all(info.pid);
+                "UNLISTEN"
+            }
+            Listen::Unlisten(Target::Named(channel)) => {
+                all.unlisten(channel, info.pid);
+                "UNLISTEN"
+            }
+            Listen::Notify { channel, payload } => {
+                info.notify(channel, payload);
+                "NOTIFY"
+            }
         }
     }
 
@@ -150,7 +176,11 @@ impl Execution<'_> {
         let settings = self.session.info.settings.read().current().clone();
         let change = self.server.coordinator.change(statement.clone(), settings);
         let changed = self.work.race(change).await?;
-        self.session.took_effect();
+        self.created = changed.created;
+        match changed.created {
+            Some(id) if self.session.transaction.in_block() => self.session.made.create(id),
+            _ => self.session.took_effect(),
+        }
         self.session.notices.extend(
             changed
                 .notices
@@ -184,6 +214,8 @@ pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<Outpu
         PlanKind::CreateRelation(_)
         | PlanKind::CreateView(_)
         | PlanKind::Drop(_)
+        | PlanKind::Change(_)
+        | PlanKind::CreateTableAs(_)
         | PlanKind::AlterView(_)
         | PlanKind::Truncate(_)
         | PlanKind::CopyFrom(_)

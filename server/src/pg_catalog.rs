@@ -13,9 +13,11 @@ mod context;
 mod database;
 mod definition;
 mod dependency;
+mod description;
 mod expressions;
 mod foreign;
 mod function;
+mod index;
 mod listing;
 mod named;
 mod oid;
@@ -29,12 +31,14 @@ mod types;
 mod value;
 
 pub use attribute::default_text;
-pub use constraint::{primary_key, primary_key_columns, primary_key_name, table_of_constraint};
+pub use constraint::{column_list, constraint_definition, constraints, primary_key};
 pub use context::{ServerState, SettingChange, SystemContext, current_schema};
 pub use database::UTF8;
 pub use definition::{SystemTable, all as all_system_tables, type_named};
 pub use dependency::query as view_query;
+pub use description::comment;
 pub use function::{FunctionRow, functions};
+pub use index::index_of_oid;
 pub use named::name_casts;
 pub use oid::{
     OWNER, namespaces, object_of_row_type, oid_of_object, oid_of_row_type, relation as relation_oid,
@@ -75,12 +79,14 @@ fn fill_pg_catalog(name: &str) -> Option<Fill> {
         "pg_foreign_data_wrapper" => foreign::pg_foreign_data_wrapper,
         "pg_foreign_server" => foreign::pg_foreign_server,
         "pg_foreign_table" => foreign::pg_foreign_table,
-        "pg_index" => constraint::pg_index,
-        "pg_indexes" => listing::pg_indexes,
+        "pg_description" => description::pg_description,
+        "pg_index" => index::pg_index,
+        "pg_indexes" => index::pg_indexes,
         "pg_language" => database::pg_language,
         "pg_matviews" => listing::pg_matviews,
         "pg_namespace" => database::pg_namespace,
         "pg_operator" => function::pg_operator,
+        "pg_prepared_statements" => activity::pg_prepared_statements,
         "pg_proc" => function::pg_proc,
         "pg_rewrite" => dependency::pg_rewrite,
         "pg_settings" => setting::pg_settings,

@@ -2,6 +2,7 @@
 //!
 //! The sql crate knows neither; it asks through its `Relations` port, and this is the one implementation of it.
 
+mod keywords;
 mod series;
 
 use std::sync::Arc;
@@ -105,7 +106,11 @@ impl Relations for ServerRelations {
         name: &str,
         arguments: Vec<Expr>,
     ) -> Option<DataFusionResult<Arc<dyn TableSource>>> {
-        (name == series::NAME).then(|| series::generate_series(&arguments))
+        match name {
+            series::NAME => Some(series::generate_series(&arguments)),
+            keywords::NAME => Some(keywords::pg_get_keywords(&arguments)),
+            _ => None,
+        }
     }
 
     fn recursive_table(&self, name: &str, schema: SchemaRef) -> DataFusionResult<Arc<dyn TableSource>> {

@@ -1,8 +1,11 @@
 //! What a connection remembers between statements, and what others may see of it.
 
+mod marks;
+mod notification;
 pub mod portal;
 mod registry;
 pub mod settings;
+mod statements;
 pub mod transaction;
 mod work;
 mod writes;
@@ -10,15 +13,21 @@ mod writes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use millpond_catalog::{Catalog, ObjectId};
+use tokio::sync::mpsc;
+
 use crate::error::{Result, SessionError};
 use crate::outcome::Notice;
 use crate::pg::encode::{IdentifierNames, Style};
 use crate::pg_catalog::SystemContext;
 use crate::table_locks::{HeldTables, TableLocks};
 
+pub use marks::Made;
+pub use notification::{Notification, Notifications};
 pub use portal::{Portal, PortalState, PreparedStatement};
-pub use registry::{Activity, ActivityState, Client, SessionInfo, Sessions};
+pub use registry::{Activity, ActivityState, Client, SessionInfo, Sessions, temporary_schema};
 pub use settings::SessionSettings;
+pub use statements::Statements;
 pub use transaction::{Effect, Event, Transaction};
 pub use work::Work;
 pub use writes::{KeyCounts, Writes};
@@ -28,8 +37,6 @@ pub use writes::{KeyCounts, Writes};
 pub struct Session {
     pub info: Arc<SessionInfo>,
     pub transaction: Transaction,
-    /// By name; the unnamed one has the empty name.
-    pub statements: HashMap<String, Arc<PreparedStatement>>,
     /// Portals and cursors by name; the unnamed one has the empty name.
     pub portals: HashMap<String, Portal>,
     /// What the statement that runs, or ran last, was planned with.
@@ -44,15 +51,20 @@ pub struct Session {
     pub grouped: bool,
     /// Changes of the catalog in the open block, which ROLLBACK will not undo.
     pub lasting_effects: u64,
+    /// What the open block has made, with the places of savepoints.
+    pub made: Made,
+    /// Where messages to this session arrive, and what puts them there.
+    pub notifications: mpsc::Receiver<Notification>,
+    queue: mpsc::Sender<Notification>,
 }
 
 impl Session {
     pub fn new(info: Arc<SessionInfo>, locks: Arc<TableLocks>) -> Self {
         let held = HeldTables::new(locks, info.pid);
+        let (queue, notifications) = notification::queue();
         Self {
             info,
             transaction: Transaction::default(),
-            statements: HashMap::new(),
             portals: HashMap::new(),
             system: None,
             notices: Vec::new(),
@@ -60,6 +72,31 @@ impl Session {
             held,
             grouped: false,
             lasting_effects: 0,
+            made: Made::default(),
+            notifications,
+            queue,
+        }
+    }
+
+    /// The session's temporary objects, the newest first.
+    pub fn temporary_objects(&self, catalog: &Catalog) -> Vec<ObjectId> {
+        let schema = temporary_schema(self.info.pid);
+        let mine = catalog.objects().filter(|object| object.name.schema == schema);
+        let mut ids: Vec<_> = mine.map(|object| object.id).collect();
+        ids.reverse();
+        ids
+    }
+
+    /// LISTEN.
+    pub fn listen(&self, channel: &str) {
+        let listeners = &self.info.notifications;
+        listeners.listen(channel, self.info.pid, self.queue.clone());
+    }
+
+    /// Sends what NOTIFY of the transaction that has committed left.
+    pub fn send_notifications(&self) {
+        for notification in self.info.take_notifications() {
+            self.info.notifications.send(&notification);
         }
     }
 
@@ -69,9 +106,19 @@ impl Session {
         self.transaction = next;
         let savepoints = self.transaction.savepoints();
         match event {
-            Event::Savepoint(_) => self.writes.set_savepoint(),
-            Event::Release(_) => self.writes.release(savepoints),
-            Event::RollbackTo(_) => self.writes.roll_back_to(savepoints),
+            Event::Savepoint(_) => {
+                self.writes.set_savepoint();
+                self.made.set_savepoint();
+            }
+            Event::Release(_) => {
+                self.writes.release(savepoints);
+                self.made.release(savepoints);
+            }
+            Event::RollbackTo(_) => {
+                self.writes.roll_back_to(savepoints);
+                let last = self.made.roll_back_to(savepoints);
+                self.portals.retain(|_, portal| portal.number <= last);
+            }
             Event::Rollback => self.discard_writes(),
             Event::Begin | Event::Commit | Event::Error => {}
         }
@@ -82,9 +129,13 @@ impl Session {
             Effect::Commit => {
                 self.info.settings.write().commit();
                 self.end_portals();
+                self.made.keep();
+                self.send_notifications();
             }
             Effect::Rollback => {
                 self.discard_writes();
+                self.info.take_notifications();
+                self.made.discard();
                 self.info.settings.write().rollback();
                 self.end_portals();
                 self.warn_of_lasting_effects();
@@ -121,7 +172,14 @@ impl Session {
         }
         if !self.transaction.in_block() {
             self.discard_writes();
+            self.info.take_notifications();
         }
+    }
+
+    /// Adds a portal or cursor.
+    pub fn add_portal(&mut self, name: String, mut portal: Portal) {
+        portal.number = self.made.next_portal();
+        self.portals.insert(name, portal);
     }
 
     /// Portals end with their transaction, unless they were declared to be held.
@@ -137,12 +195,12 @@ impl Session {
             );
             let notice = Notice::warning(crate::outcome::NoticeKind::Limited, text);
             self.notices
-                .push(notice.with_hint("ROLLBACK undoes INSERT, UPDATE, DELETE and TRUNCATE."));
+                .push(notice.with_hint("ROLLBACK undoes INSERT, UPDATE, DELETE, TRUNCATE and CREATE."));
         }
     }
 
     pub fn statement(&self, name: &str) -> Result<Arc<PreparedStatement>> {
-        let found = self.statements.get(name).cloned();
+        let found = self.info.statements.get(name);
         found.ok_or_else(|| SessionError::NoStatement(name.to_owned()).into())
     }
 

@@ -23,6 +23,7 @@ pub enum ErrorKind {
     DuplicateTable,
     DuplicateColumn,
     DuplicateObject,
+    DuplicateSchema,
     DuplicateAlias,
     /// `DROP VIEW t` where `t` is a table.
     WrongObjectType,

@@ -26,6 +26,8 @@ pub use planner::options::{OptionDeclaration, RELATION_OPTIONS, VIEW_OPTIONS};
 pub use planner::{PlanContext, ROW_NUMBER, optimize, plan, plan_object, read_text};
 pub use relations::Relations;
 pub use settings::{SETTINGS, Setting, SettingType, Settings};
+/// Every word that SQL gives a meaning, in upper case.
+pub use sqlparser::keywords::ALL_KEYWORDS as KEYWORDS;
 pub use statement::{ParsedStatement, Statement};
 pub use text::SourceText;
 pub use time_zone::TimeZone;

@@ -23,11 +23,13 @@ mod create_sink;
 mod create_streaming_view;
 mod create_view;
 mod cursor;
-mod dialect;
+mod definition;
+pub(crate) mod dialect;
 mod drop;
 mod explain;
 mod flush;
 mod insert;
+mod literal_tokens;
 mod options;
 mod prepare;
 mod prepass;
@@ -59,7 +61,7 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
                 .last()
                 .and_then(|t| text.byte_offset(t.span.end))
                 .unwrap_or(start);
-            let tokens = prepass::rewrite(tokens, &text)?;
+            let tokens = literal_tokens::rewrite(prepass::rewrite(tokens, &text)?, &text)?;
             let dialect = MillpondDialect::default();
             let mut tokens = Tokens::new(&dialect, &text, tokens, end);
             let statement = tokens.whole_statement()?;
@@ -119,7 +121,8 @@ impl Tokens<'_> {
             return Err(self.unexpected("an SQL statement"));
         };
         match word.as_str() {
-            "SELECT" | "VALUES" | "TABLE" => self.query_statement(),
+            "SELECT" => self.query_or_table(),
+            "VALUES" | "TABLE" => self.query_statement(),
             "WITH" => self.with_statement(),
             "CREATE" => self.create(),
             "DROP" => self.drop(),
@@ -147,6 +150,10 @@ impl Tokens<'_> {
             "CLOSE" => self.close(),
             "SUBSCRIBE" => self.subscribe_statement(),
             "DISCARD" => self.discard(),
+            "COMMENT" => self.comment(),
+            "GRANT" | "REVOKE" | "VACUUM" | "ANALYZE" | "ANALYSE" | "REINDEX" | "CHECKPOINT" => {
+                self.accepted(&word)
+            }
             "LISTEN" | "UNLISTEN" | "NOTIFY" => self.listen(),
             _ => Err(self.refuse(&word)),
         }

@@ -4,7 +4,7 @@
 //! are typed. What the catalog forbids was refused while planning. `Display` prints what EXPLAIN (PLAN) shows.
 
 use datafusion::logical_expr::LogicalPlan;
-use millpond_catalog::{Column, Key, Object, ObjectId, ObjectKind, ObjectName, SqlType};
+use millpond_catalog::{Column, Index, Key, Object, ObjectId, ObjectKind, ObjectName, SqlType};
 
 use crate::statement::{
     CopyOptions, DiscardTarget, ExplainStage, Fetch, Listen, ParsedStatement, Statement, Target, Transaction,
@@ -35,6 +35,8 @@ pub enum PlanKind {
     CreateRelation(CreateRelation),
     CreateView(CreateView),
     Drop(Drop),
+    Change(CatalogChange),
+    CreateTableAs(Box<CreateTableAs>),
     AlterView(AlterView),
     Write(Box<Write>),
     /// All rows of these tables go.
@@ -109,6 +111,82 @@ pub struct CreateView {
     /// Analyzed, and optimized by the rules that hold for continuous queries. Its fields are the view's columns in order.
     pub query: LogicalPlan,
     pub replaces: Option<ObjectId>,
+}
+
+/// A change of the catalog that makes no relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogChange {
+    CreateSchema(String),
+    DropSchemas {
+        names: Vec<String>,
+        /// In the order to drop them.
+        objects: Vec<ObjectId>,
+    },
+    CreateIndex(IndexDraft),
+    DropIndexes(Vec<ObjectId>),
+    Comment {
+        /// An object, index or schema.
+        id: ObjectId,
+        /// From 1; 0 is the object itself.
+        column: u32,
+        /// `None` takes it away.
+        text: Option<String>,
+    },
+    Rename {
+        id: ObjectId,
+        /// The text of the object under its new name.
+        create_sql: String,
+        tag: &'static str,
+    },
+}
+
+impl CatalogChange {
+    pub fn tag(&self) -> &'static str {
+        match self {
+            CatalogChange::CreateSchema(_) => "CREATE SCHEMA",
+            CatalogChange::DropSchemas { .. } => "DROP SCHEMA",
+            CatalogChange::CreateIndex(_) => "CREATE INDEX",
+            CatalogChange::DropIndexes(_) => "DROP INDEX",
+            CatalogChange::Comment { .. } => "COMMENT",
+            CatalogChange::Rename { tag, .. } => tag,
+        }
+    }
+}
+
+/// An index that lacks only its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDraft {
+    pub name: ObjectName,
+    pub table: ObjectId,
+    pub columns: Vec<(String, Option<usize>)>,
+    pub create_sql: String,
+}
+
+impl IndexDraft {
+    pub fn with_id(self, id: ObjectId) -> Index {
+        let Self {
+            name,
+            table,
+            columns,
+            create_sql,
+        } = self;
+        Index {
+            id,
+            name,
+            table,
+            columns,
+            create_sql,
+        }
+    }
+}
+
+/// A table that is made and filled by a query.
+#[derive(Debug, Clone)]
+pub struct CreateTableAs {
+    /// `CREATE TABLE` with the columns of the query.
+    pub create: ParsedStatement,
+    /// `INSERT INTO .. query`; `None` leaves the table empty.
+    pub insert: Option<ParsedStatement>,
 }
 
 /// Ids in the order to drop them: readers before what they read.
@@ -301,7 +379,7 @@ pub struct Rows {
 /// A checked value for a setting, to be put into the session's [`crate::Settings`] by [`crate::Settings::set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    pub name: &'static str,
+    pub name: String,
     /// `None` resets it.
     pub value: Option<String>,
     pub local: bool,
@@ -327,6 +405,7 @@ pub struct Execute {
 pub struct DeclareCursor {
     pub name: String,
     pub binary: bool,
+    pub scroll: bool,
     pub hold: bool,
     pub rows: RowsOf,
 }

@@ -19,13 +19,16 @@ mod canonical;
 mod create_relation;
 mod create_sink;
 mod create_streaming_view;
+mod create_table_as;
 mod create_view;
 mod cursor;
+mod definition;
 mod drop;
 mod explain;
 mod expression;
 mod keys;
 mod literal;
+mod locate;
 mod names;
 pub(crate) mod options;
 mod parameters;
@@ -75,7 +78,7 @@ enum Purpose {
 /// # Errors
 /// What the user has to mend.
 pub fn plan(parsed: &ParsedStatement, context: &PlanContext<'_>) -> Result<Plan> {
-    plan_statement(&parsed.statement, &parsed.text, context)
+    plan_statement(&parsed.statement, &parsed.text, context).map_err(|error| locate::locate(error, parsed))
 }
 
 fn plan_statement(
@@ -90,6 +93,9 @@ fn plan_statement(
         Statement::CreatePlainView(create) => create_view::plan(create, text, context),
         Statement::CreateSink(create) => create_sink::plan(create, text, context),
         Statement::Drop(drop) => drop::plan(drop, text, context),
+        Statement::Definition(definition) => definition::plan(definition, text, context),
+        Statement::CreateTableAs(create) => create_table_as::plan(create, text, context),
+        Statement::Accepted(accepted) => Ok(definition::plan_accepted(accepted)),
         Statement::AlterView(alter) => alter_view::plan(alter, text, context),
         Statement::Insert(insert) => write::plan_insert(insert, text, context),
         Statement::Update(update) => write::plan_update(update, text, context),

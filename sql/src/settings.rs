@@ -56,6 +56,10 @@ pub struct Settings {
     values: BTreeMap<&'static str, String>,
     /// What RESET goes back to where it is not the default: values from the start-up packet or the configuration.
     defaults: BTreeMap<&'static str, String>,
+    /// Settings of the client's own, whose names have a point in them: `myapp.user_id`.
+    own: BTreeMap<String, String>,
+    /// The schema of the session's temporary objects.
+    temporary_schema: Option<String>,
 }
 
 impl Settings {
@@ -82,22 +86,69 @@ impl Settings {
     /// # Errors
     /// As [`Settings::find`].
     pub fn get(&self, name: &str) -> Result<&str> {
-        Ok(self.value(Self::find(name)?))
+        self.shown(name).map(|(_, value)| value)
+    }
+
+    /// A setting's name as it is spelled, and its value.
+    ///
+    /// # Errors
+    /// As [`Settings::find`].
+    pub fn shown(&self, name: &str) -> Result<(&str, &str)> {
+        match Self::find(name) {
+            Ok(setting) => Ok((setting.name, self.value(setting))),
+            Err(error) => match self.own.get_key_value(&name.to_lowercase()) {
+                Some((name, value)) => Ok((name, value)),
+                None => Err(error),
+            },
+        }
     }
 
     pub fn value(&self, setting: &'static Setting) -> &str {
-        self.values
-            .get(setting.name)
-            .or_else(|| self.defaults.get(setting.name))
+        let set = |name: &str| self.values.get(name).or_else(|| self.defaults.get(name));
+        // A transaction that is not told otherwise has the modes of the session.
+        let of_session = || match setting.name {
+            "transaction_isolation" => set("default_transaction_isolation"),
+            "transaction_read_only" => set("default_transaction_read_only"),
+            "transaction_deferrable" => set("default_transaction_deferrable"),
+            _ => None,
+        };
+        set(setting.name)
+            .or_else(of_session)
             .map_or(setting.default, String::as_str)
     }
 
-    /// Sets a value, or goes back to the default without one; gives back the declaration.
+    /// Checks a change without making it: the setting's name as it is spelled, and the value as it will be shown.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn check(name: &str, value: Option<&str>) -> Result<(String, Option<String>)> {
+        let mut settings = Self::default();
+        settings.set(name, value)?;
+        let value = match value {
+            Some(_) => Some(settings.get(name)?.to_owned()),
+            None => None,
+        };
+        Ok(match Self::find(name) {
+            Ok(setting) => (setting.name.to_owned(), value),
+            Err(_) => (name.to_lowercase(), value),
+        })
+    }
+
+    /// Sets a value, or goes back to the default without one.
     ///
     /// # Errors
     /// [`ErrorKind::UndefinedObject`], [`ErrorKind::InvalidParameterValue`], [`ErrorKind::CannotChangeNow`].
-    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<&'static Setting> {
-        let setting = Self::find(name)?;
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let setting = match Self::find(name) {
+            Ok(setting) => setting,
+            Err(_) if is_own(name) => {
+                // RESET leaves an empty text, as in Postgres.
+                self.own
+                    .insert(name.to_lowercase(), value.unwrap_or_default().to_owned());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         match value {
             Some(value) => {
                 let value = check::canonical(setting, value)?;
@@ -107,18 +158,22 @@ impl Settings {
                 self.values.remove(setting.name);
             }
         }
-        Ok(setting)
+        Ok(())
     }
 
     /// Sets the value that RESET goes back to: a start-up parameter, a configured default.
     ///
     /// # Errors
     /// As [`Settings::set`].
-    pub fn set_default(&mut self, name: &str, value: &str) -> Result<&'static Setting> {
-        let setting = Self::find(name)?;
+    pub fn set_default(&mut self, name: &str, value: &str) -> Result<()> {
+        let setting = match Self::find(name) {
+            Ok(setting) => setting,
+            Err(_) if is_own(name) => return self.set(name, Some(value)),
+            Err(error) => return Err(error),
+        };
         let value = check::canonical(setting, value)?;
         self.defaults.insert(setting.name, value);
-        Ok(setting)
+        Ok(())
     }
 
     pub fn reset_all(&mut self) {
@@ -135,11 +190,20 @@ impl Settings {
     /// Schemas to look an unqualified name up in, in order, without the ones that are always there.
     pub fn search_path(&self) -> Vec<String> {
         let value = self.get("search_path").unwrap_or_default();
-        check::split_identifiers(value)
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|s| s != "$user")
+        let written = check::split_identifiers(value).unwrap_or_default();
+        let temporary = self.temporary_schema.iter().cloned();
+        temporary
+            .chain(written.into_iter().filter(|s| s != "$user"))
             .collect()
+    }
+
+    /// The schema of the session's temporary objects, which is searched first; none outside of sessions.
+    pub fn temporary_schema(&self) -> Option<&str> {
+        self.temporary_schema.as_deref()
+    }
+
+    pub fn set_temporary_schema(&mut self, schema: String) {
+        self.temporary_schema = Some(schema);
     }
 
     /// Zero means none.
@@ -162,6 +226,16 @@ impl Settings {
     pub fn time_zone(&self) -> &str {
         self.get("TimeZone").unwrap_or("UTC")
     }
+}
+
+/// Words joined by points, which Postgres takes for settings of an extension or of the client.
+fn is_own(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    };
+    // Ours are known.
+    name.contains('.') && name.split('.').all(is_word) && !name.to_lowercase().starts_with("spark.")
 }
 
 #[cfg(test)]

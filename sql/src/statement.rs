@@ -11,10 +11,12 @@ use sqlparser::ast;
 use crate::text::SourceText;
 
 mod copy;
+mod definition;
 mod display;
 mod write;
 
 pub use copy::{Copy, CopyHeader, CopyOptions, CopyRelation};
+pub use definition::{Accepted, CommentTarget, CreateIndex, CreateTableAs, Definition};
 pub use write::{
     AssignedValue, Assignment, ConflictAction, ConflictTarget, Delete, Insert, InsertSource, OnConflict,
     Target as WriteTarget, Truncate, Update,
@@ -45,6 +47,9 @@ pub enum Statement {
     CreatePlainView(CreatePlainView),
     CreateSink(CreateSink),
     Drop(Drop),
+    Definition(Definition),
+    CreateTableAs(CreateTableAs),
+    Accepted(Accepted),
     AlterView(AlterView),
     Insert(Insert),
     Update(Update),
@@ -67,7 +72,6 @@ pub enum Statement {
     CloseCursor(Target),
     Subscribe(Subscribe),
     Discard(DiscardTarget),
-    /// LISTEN, UNLISTEN and NOTIFY: accepted, nothing is ever notified.
     Listen(Listen),
 }
 
@@ -78,6 +82,8 @@ pub struct CreateTable {
     pub or_replace: bool,
     pub if_not_exists: bool,
     pub elements: RelationElements,
+    /// Only for the session that makes it, and gone with it.
+    pub temporary: bool,
     pub append_only: bool,
     /// Written as `CREATE STREAM`.
     pub stream: bool,
@@ -229,7 +235,10 @@ pub enum DropKind {
     Table,
     Stream,
     Source,
+    /// `STREAMING VIEW`, `MATERIALIZED VIEW` and their synonyms.
     View,
+    /// `VIEW` alone, which names streaming views too.
+    AnyView,
     Sink,
 }
 
@@ -333,12 +342,20 @@ pub enum Flush {
     View(ast::ObjectName),
 }
 
+/// Transaction modes as settings: `isolation`, `read_only` and `deferrable` with their values.
+pub type TransactionModes = Vec<(&'static str, String)>;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
     /// `BEGIN`, `START TRANSACTION`: the tag differs.
     Begin {
         start: bool,
+        modes: TransactionModes,
     },
+    /// `SET TRANSACTION`.
+    Modes(TransactionModes),
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION`.
+    DefaultModes(TransactionModes),
     Commit,
     Rollback,
     Savepoint(String),
@@ -377,6 +394,8 @@ pub enum Target {
 pub struct DeclareCursor {
     pub name: String,
     pub binary: bool,
+    /// `SCROLL`: may go backward.
+    pub scroll: bool,
     /// Survives its transaction.
     pub hold: bool,
     pub rows: CursorRows,
@@ -406,12 +425,24 @@ pub struct Subscribe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     pub cursor: String,
-    /// `None` for ALL.
-    pub count: Option<u64>,
+    pub direction: Direction,
     /// `WITH (timeout = ..)`, of a subscription: how long to wait for the rows, in milliseconds.
     pub timeout_ms: Option<u64>,
     /// `MOVE`: skips the rows instead of returning them.
     pub skip: bool,
+}
+
+/// Where a cursor goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// So many rows on; `None` for ALL.
+    Forward(Option<u64>),
+    /// So many rows back; `None` for ALL.
+    Backward(Option<u64>),
+    /// To the row of this number, counted from the end where it is negative.
+    Absolute(i64),
+    /// To the row that is so many after this one.
+    Relative(i64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -426,5 +457,5 @@ pub enum DiscardTarget {
 pub enum Listen {
     Listen(String),
     Unlisten(Target),
-    Notify(String),
+    Notify { channel: String, payload: String },
 }

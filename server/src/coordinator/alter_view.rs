@@ -64,7 +64,8 @@ impl Shared {
 
     fn log(&self, object: &Object) -> Result<()> {
         let mut transaction = self.storage.transaction();
-        transaction.put_object(object.id.0, boot::record(object));
+        let comments = self.catalog.read().comments(object.id).cloned();
+        transaction.put_object(object.id.0, boot::record(object, comments.as_ref()));
         Ok(transaction.commit()?)
     }
 }

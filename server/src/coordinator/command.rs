@@ -1,5 +1,6 @@
 //! What arrives at the coordinator from outside, and nothing else.
 
+use millpond_catalog::ObjectId;
 use millpond_sql::{ParsedStatement, Settings};
 use tokio::sync::oneshot;
 
@@ -8,8 +9,12 @@ use crate::error::Result;
 
 pub(super) enum Command {
     Change {
-        statement: ParsedStatement,
+        statement: Box<ParsedStatement>,
         settings: Box<Settings>,
         reply: oneshot::Sender<Result<Changed>>,
+    },
+    Undo {
+        created: Vec<ObjectId>,
+        reply: oneshot::Sender<Result<()>>,
     },
 }

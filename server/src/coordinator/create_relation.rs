@@ -9,11 +9,12 @@ use super::{Shared, boot};
 use crate::error::Result;
 
 impl Shared {
-    pub(super) fn create_relation(&self, create: CreateRelation) -> Result<String> {
+    pub(super) fn create_relation(&self, create: CreateRelation) -> Result<(String, ObjectId)> {
         let object = create.object.with_id(ObjectId(self.storage.next_object_id()));
         if let ObjectKind::Source(source) = &object.kind {
             millpond_connectors::validate(&source.connector, &source.options, &object.columns)?;
         }
+        let id = object.id;
         let tag = format!("CREATE {}", object.kind_name().to_uppercase());
         self.replace(create.replaces, object, |object| match &object.kind {
             ObjectKind::Source(source) => self.open_source(object, source),
@@ -22,7 +23,7 @@ impl Shared {
                 Ok(self.engine.add_table(object)?)
             }
         })?;
-        Ok(tag)
+        Ok((tag, id))
     }
 
     /// Opens the connector of a source and makes it known to the engine.
@@ -48,7 +49,7 @@ impl Shared {
         if let Some(old) = replaces {
             transaction.delete_object(old.0);
         }
-        transaction.put_object(object.id.0, boot::record(&object));
+        transaction.put_object(object.id.0, boot::record(&object, None));
         transaction.commit()?;
         if let Some(old) = replaces {
             self.apply(Edit::Dropped(old));

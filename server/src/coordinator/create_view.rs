@@ -11,13 +11,14 @@ use super::Shared;
 use crate::error::{Error, Result};
 
 impl Shared {
-    pub(super) fn create_view(&self, create: CreateView) -> Result<String> {
+    pub(super) fn create_view(&self, create: CreateView) -> Result<(String, ObjectId)> {
         let object = create.object.with_id(ObjectId(self.storage.next_object_id()));
         let Some(view) = object.query() else {
             return Err(Error::Bug("a view was planned as something else".into()));
         };
         self.check_query_name(&object, create.replaces)?;
         let dataflow = lower(view, &create.query)?;
+        let id = object.id;
         let mut tag = "CREATE MATERIALIZED VIEW";
         if let ObjectKind::Sink(sink) = &object.kind {
             let append_only = dataflow.root().properties.append_only;
@@ -27,7 +28,7 @@ impl Shared {
         self.replace(create.replaces, object, |object| {
             self.start_query(object, dataflow)
         })?;
-        Ok(tag.into())
+        Ok((tag.into(), id))
     }
 
     /// No two queries have one name, in `sys.queries` and for those who wait for one.

@@ -8,9 +8,10 @@ use datafusion::scalar::ScalarValue;
 use millpond_catalog::Column;
 use millpond_sql::statement::{CopyHeader, CopyOptions};
 
+use super::binary::{self, Piece};
 use super::csv::{self, Scanner};
 use super::{Record, text};
-use crate::error::{Error, Result, SessionError};
+use crate::error::{Error, Result, SessionError, ValueError};
 use crate::pg::decode;
 use crate::pg::format::Format;
 
@@ -45,7 +46,7 @@ impl Reader {
         Self {
             table,
             schema: Arc::new(Schema::new(fields)),
-            header: options.header != CopyHeader::Absent,
+            header: options.binary || options.header != CopyHeader::Absent,
             values: columns.iter().map(|_| Vec::new()).collect(),
             columns,
             options,
@@ -62,6 +63,9 @@ impl Reader {
     /// Takes in a piece, which may end anywhere.
     pub fn push(&mut self, piece: &[u8]) -> Result<()> {
         self.waiting.extend_from_slice(piece);
+        if self.options.binary {
+            return self.push_binary();
+        }
         let waiting = std::mem::take(&mut self.waiting);
         let mut begin = 0;
         while !self.ended {
@@ -82,8 +86,62 @@ impl Reader {
         Ok(())
     }
 
+    /// Takes what is whole from the bytes that wait.
+    fn push_binary(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut begin = 0;
+        if self.header {
+            match binary::read_header(&waiting)? {
+                Some(length) => begin = length,
+                None => {
+                    self.waiting = waiting;
+                    return Ok(());
+                }
+            }
+            self.header = false;
+        }
+        while !self.ended {
+            let context = format!("COPY {}, line {}", self.table, self.lines + 1);
+            let piece = binary::read_row(&waiting[begin..], self.columns.len());
+            match piece.map_err(|error| in_context(error, context))? {
+                Piece::Incomplete => break,
+                Piece::End => self.ended = true,
+                Piece::Row(fields, length) => {
+                    self.lines += 1;
+                    begin += length;
+                    self.add_binary(&fields)?;
+                }
+            }
+        }
+        self.waiting = waiting[begin..].to_vec();
+        Ok(())
+    }
+
+    fn add_binary(&mut self, fields: &[Option<&[u8]>]) -> Result<()> {
+        for ((field, column), values) in fields.iter().zip(&self.columns).zip(&mut self.values) {
+            let value = decode::parameter(1, *field, Format::Binary, &column.sql_type, &self.time_zone);
+            values.push(value.map_err(|error| {
+                let error = match error {
+                    Error::Value(ValueError::Binary(_)) => ValueError::BinaryCopy.into(),
+                    other => other,
+                };
+                let context = format!("COPY {}, line {}, column {}", self.table, self.lines, column.name);
+                in_context(error, context)
+            })?);
+        }
+        self.make_full_batch()
+    }
+
     /// The rows, when everything has come.
     pub fn finish(mut self) -> Result<Vec<RecordBatch>> {
+        if self.options.binary {
+            if !self.ended {
+                let error = SessionError::CopyFormat("unexpected EOF in COPY data".into());
+                return Err(in_context(error.into(), format!("COPY {}", self.table)));
+            }
+            self.make_batch()?;
+            return Ok(self.batches);
+        }
         if self.options.csv && self.scanner.in_quotes() {
             let context = format!("COPY {}, line {}", self.table, self.lines + 1);
             return Err(in_context(
@@ -168,14 +226,16 @@ impl Reader {
                 )
             })?);
         }
-        if self
-            .values
-            .first()
-            .is_some_and(|values| values.len() >= BATCH_ROWS)
-        {
-            self.make_batch()?;
+        self.make_full_batch()
+    }
+
+    fn make_full_batch(&mut self) -> Result<()> {
+        let rows = self.values.first().map_or(0, Vec::len);
+        if rows >= BATCH_ROWS {
+            self.make_batch()
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 
     fn make_batch(&mut self) -> Result<()> {

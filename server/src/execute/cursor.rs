@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use millpond_sql::plan::{DeclareCursor, RowsOf};
-use millpond_sql::statement::{Fetch, Target};
+use millpond_sql::statement::{Direction, Fetch, Target};
 
 use super::Execution;
 use crate::error::{Result, SessionError};
-use crate::outcome::{Outcome, RowsTag};
+use crate::outcome::{Outcome, RowStream, RowsTag};
 use crate::pg::format::Format;
 use crate::session::Session;
-use crate::session::portal::{FetchRows, Portal, PortalState, fetch, fetch_live};
+use crate::session::portal::{FetchRows, Portal, PortalState, SharedRows, fetch, fetch_live};
 
 impl Session {
     pub fn cursor(&self, name: &str) -> Result<&Portal> {
@@ -43,12 +43,16 @@ impl Execution<'_> {
             },
             hold: declare.hold,
             live,
+            number: 0,
             state: PortalState::Open {
-                rows: FetchRows::shared(rows),
+                rows: match declare.scroll {
+                    true => FetchRows::scrolling(rows),
+                    false => FetchRows::shared(rows),
+                },
                 tag: RowsTag::Fetch,
             },
         };
-        self.session.portals.insert(declare.name, portal);
+        self.session.add_portal(declare.name, portal);
         Ok(Outcome::done("DECLARE CURSOR"))
     }
 
@@ -58,11 +62,13 @@ impl Execution<'_> {
             return Err(SessionError::NoCursor(statement.cursor).into());
         };
         let (columns, rows) = (columns.clone(), rows.clone());
-        let mut rows = if portal.live {
-            let timeout = statement.timeout_ms.map(Duration::from_millis);
-            fetch_live(rows, statement.count, timeout)
-        } else {
-            fetch(rows, statement.count)
+        let mut rows = match (portal.live, statement.direction) {
+            (true, Direction::Forward(count)) => {
+                let timeout = statement.timeout_ms.map(Duration::from_millis);
+                fetch_live(rows, count, timeout)
+            }
+            (true, _) => return Err(SessionError::ForwardOnly.into()),
+            (false, direction) => self.passed(rows, direction).await?,
         };
         if !statement.skip {
             return Ok(Outcome::Rows {
@@ -81,6 +87,23 @@ impl Execution<'_> {
             })
             .await?;
         Ok(Outcome::done(format!("MOVE {skipped}")))
+    }
+
+    /// The rows that a cursor passes on its way.
+    async fn passed(&self, rows: SharedRows, direction: Direction) -> Result<RowStream> {
+        let mut cursor = rows.lock().await;
+        if cursor.scrolls() {
+            let passed = self.work.race(cursor.go(direction)).await?;
+            return Ok(futures::stream::iter(passed.into_iter().map(Ok)).boxed());
+        }
+        drop(cursor);
+        match direction {
+            Direction::Forward(count) => Ok(fetch(rows, count)),
+            Direction::Relative(1) => Ok(fetch(rows, Some(1))),
+            Direction::Backward(_) | Direction::Absolute(_) | Direction::Relative(_) => {
+                Err(SessionError::ForwardOnly.into())
+            }
+        }
     }
 
     pub(super) fn close_cursor(&mut self, target: Target) -> Result<Outcome> {

@@ -22,12 +22,13 @@ use crate::session::PreparedStatement;
 
 impl Execution<'_> {
     pub(super) fn prepare(&mut self, prepare: Prepare) -> Result<Outcome> {
-        if self.session.statements.contains_key(&prepare.name) {
+        if self.session.info.statements.contains(&prepare.name) {
             return Err(SessionError::StatementExists(prepare.name).into());
         }
         let declared = prepare.types.into_iter().map(Some).collect();
-        let prepared = self.prepare_statement(Some(prepare.statement), declared)?;
-        self.session.statements.insert(prepare.name, Arc::new(prepared));
+        let mut prepared = self.prepare_statement(Some(prepare.statement), declared)?;
+        prepared.from_sql = true;
+        self.session.info.statements.insert(prepare.name, prepared);
         Ok(Outcome::done("PREPARE"))
     }
 
@@ -43,6 +44,8 @@ impl Execution<'_> {
                 declared,
                 parameters: Vec::new(),
                 columns: None,
+                from_sql: false,
+                prepared_us: self.server.clock.now_us(),
             });
         };
         let plan = self.plan(&statement, &declared)?.plan;
@@ -52,6 +55,8 @@ impl Execution<'_> {
             declared,
             parameters: plan.parameters,
             columns,
+            from_sql: false,
+            prepared_us: self.server.clock.now_us(),
         })
     }
 
@@ -82,12 +87,12 @@ impl Execution<'_> {
     pub(super) fn deallocate(&mut self, target: Target) -> Result<Outcome> {
         match target {
             Target::All => {
-                self.session.statements.clear();
+                self.session.info.statements.clear();
                 Ok(Outcome::done("DEALLOCATE ALL"))
             }
-            Target::Named(name) => match self.session.statements.remove(&name) {
-                Some(_) => Ok(Outcome::done("DEALLOCATE")),
-                None => Err(SessionError::NoStatement(name).into()),
+            Target::Named(name) => match self.session.info.statements.remove(&name) {
+                true => Ok(Outcome::done("DEALLOCATE")),
+                false => Err(SessionError::NoStatement(name).into()),
             },
         }
     }

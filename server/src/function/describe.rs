@@ -5,10 +5,7 @@ use millpond_catalog::{Object, ObjectName, SqlType};
 
 use super::definition::{Body, Definition, strict};
 use super::identifier::{class_of, existing_class, format_type, oid_of};
-use crate::pg_catalog::{
-    FunctionRow, SystemContext, Value, functions, oid_of_object, primary_key, primary_key_columns,
-    primary_key_name, table_of_constraint,
-};
+use crate::pg_catalog::{FunctionRow, SystemContext, Value, comment, functions, index_of_oid, oid_of_object};
 
 pub const DEFINITIONS: &[Definition] = &[
     strict("pg_get_userbyid", "oid", "name", user_by_id),
@@ -41,9 +38,9 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("pg_get_function_sqlbody", "oid", "text", nothing),
     strict("pg_get_function_arg_default", "oid, int4", "text", nothing),
     strict("pg_get_functiondef", "oid", "text", function_definition),
-    strict("obj_description", "oid", "text", nothing),
-    strict("obj_description", "oid, name", "text", nothing),
-    strict("col_description", "oid, int4", "text", nothing),
+    strict("obj_description", "oid", "text", object_description),
+    strict("obj_description", "oid, name", "text", object_description),
+    strict("col_description", "oid, int4", "text", column_description),
     strict("shobj_description", "oid, name", "text", nothing),
     strict("pg_relation_is_publishable", "regclass", "bool", |_, _| {
         Ok(false.into())
@@ -67,7 +64,7 @@ pub const DEFINITIONS: &[Definition] = &[
     },
 ];
 
-/// For what the catalog has none of: comments, rules, triggers, partitions.
+/// For what the catalog has none of: rules, triggers, partitions.
 fn nothing(_context: &SystemContext, _arguments: &[Value]) -> Result<Value> {
     Ok(Value::Null)
 }
@@ -113,31 +110,48 @@ fn view_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value
     })
 }
 
-/// `CREATE UNIQUE INDEX ..`, or one of its columns.
+/// `CREATE INDEX ..`, or one of its columns.
 fn index_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let Some(table) = oid_of(&arguments[0]).and_then(|oid| context.table_of_index(oid)) else {
+    let Some(index) = oid_of(&arguments[0]).and_then(|oid| index_of_oid(context, oid)) else {
         return Ok(Value::Null);
     };
     let column = arguments.get(1).and_then(Value::int).unwrap_or(0);
     if column > 0 {
-        let position = usize::try_from(column - 1)
-            .ok()
-            .and_then(|i| primary_key(table).get(i).copied());
-        return Ok(position.map(|i| ObjectName::quote(&table.columns[i].name)).into());
+        let position = usize::try_from(column - 1).ok();
+        let shown = position.and_then(|i| index.columns.get(i)).map(|(shown, _)| {
+            let end = shown
+                .find(" DESC")
+                .or_else(|| shown.find(" NULLS"))
+                .unwrap_or(shown.len());
+            shown[..end].to_owned()
+        });
+        return Ok(shown.into());
     }
-    let schema = ObjectName::quote(&table.name.schema);
-    let (index, name) = (
-        ObjectName::quote(&primary_key_name(table)),
-        ObjectName::quote(&table.name.name),
-    );
-    let columns = primary_key_columns(table);
-    Ok(format!("CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({columns})").into())
+    Ok(index.definition.into())
 }
 
 fn constraint_definition(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let table = oid_of(&arguments[0]).and_then(|oid| table_of_constraint(context, oid));
-    Ok(table
-        .map(|table| format!("PRIMARY KEY ({})", primary_key_columns(table)))
+    let oid = oid_of(&arguments[0]);
+    Ok(oid
+        .and_then(|oid| crate::pg_catalog::constraint_definition(context, oid))
+        .into())
+}
+
+/// The comment on an object, with the class of what it is about where there is a second argument.
+fn object_description(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
+    let is_kept = arguments
+        .get(1)
+        .and_then(Value::text)
+        .is_none_or(|class| matches!(class, "pg_class" | "pg_namespace"));
+    let oid = oid_of(&arguments[0]).filter(|_| is_kept);
+    Ok(oid.and_then(|oid| comment(context, oid, 0)).into())
+}
+
+fn column_description(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
+    let column = arguments[1].int().and_then(|n| u32::try_from(n).ok());
+    let found = oid_of(&arguments[0]).zip(column.filter(|n| *n > 0));
+    Ok(found
+        .and_then(|(oid, column)| comment(context, oid, column))
         .into())
 }
 
@@ -147,19 +161,24 @@ fn serial_sequence(context: &SystemContext, arguments: &[Value]) -> Result<Value
     Ok(Value::Null)
 }
 
-/// Properties of the columns of a primary key, which is all that is indexed.
+/// Properties of the columns of an index.
 fn index_column_property(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
-    let table = class_of(context, &arguments[0]).and_then(|oid| context.table_of_index(oid));
-    let Some(table): Option<&std::sync::Arc<Object>> = table else {
+    let index = class_of(context, &arguments[0]).and_then(|oid| index_of_oid(context, oid));
+    let position = arguments[1].int().and_then(|n| usize::try_from(n - 1).ok());
+    let Some((shown, _)) = index
+        .zip(position)
+        .and_then(|(index, i)| index.columns.get(i).cloned())
+    else {
         return Ok(Value::Null);
     };
-    let within = arguments[1]
-        .int()
-        .is_some_and(|n| n >= 1 && n as usize <= primary_key(table).len());
+    let descends = shown.contains(" DESC");
+    let nulls_first = shown.contains(" NULLS FIRST") || (descends && !shown.contains(" NULLS LAST"));
     Ok(match arguments[2].text() {
-        _ if !within => Value::Null,
-        Some("asc" | "nulls_last" | "orderable" | "returnable") => true.into(),
-        Some("desc" | "nulls_first") => false.into(),
+        Some("orderable" | "returnable") => true.into(),
+        Some("asc") => (!descends).into(),
+        Some("desc") => descends.into(),
+        Some("nulls_first") => nulls_first.into(),
+        Some("nulls_last") => (!nulls_first).into(),
         _ => Value::Null,
     })
 }

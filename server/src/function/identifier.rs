@@ -400,15 +400,17 @@ fn procedure_name(context: &SystemContext, oid: u32) -> Option<String> {
     ))
 }
 
-fn find_schema(_context: &SystemContext, text: &str) -> Option<u32> {
+fn find_schema(context: &SystemContext, text: &str) -> Option<u32> {
     match &parse_name(text)?[..] {
-        [name] => namespaces().find(|(_, n)| n == name).map(|(oid, _)| oid),
+        [name] => namespaces(&context.catalog)
+            .find(|(_, n)| n == name)
+            .map(|(oid, _)| oid),
         _ => None,
     }
 }
 
-fn schema_name(_context: &SystemContext, oid: u32) -> Option<String> {
-    namespaces()
+fn schema_name(context: &SystemContext, oid: u32) -> Option<String> {
+    namespaces(&context.catalog)
         .find(|(o, _)| *o == oid)
         .map(|(_, name)| ObjectName::quote(name))
 }

@@ -74,12 +74,14 @@ fn on_table(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     exists(context, &arguments[arguments.len() - 2])
 }
 
-fn on_schema(_context: &SystemContext, arguments: &[Value]) -> Result<Value> {
+fn on_schema(context: &SystemContext, arguments: &[Value]) -> Result<Value> {
     match &arguments[arguments.len() - 2] {
-        Value::Text(name) if !crate::pg_catalog::namespaces().any(|(_, n)| n == name) => Err(undefined(
-            ErrorKind::UndefinedSchema,
-            format!("schema \"{name}\" does not exist"),
-        )),
+        Value::Text(name) if !crate::pg_catalog::namespaces(&context.catalog).any(|(_, n)| n == name) => {
+            Err(undefined(
+                ErrorKind::UndefinedSchema,
+                format!("schema \"{name}\" does not exist"),
+            ))
+        }
         _ => Ok(true.into()),
     }
 }

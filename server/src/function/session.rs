@@ -20,12 +20,18 @@ pub const DEFINITIONS: &[Definition] = &[
     strict("session_user", "", "name", user),
     strict("user", "", "name", user),
     strict("pg_backend_pid", "", "int4", |c, _| Ok(c.session.pid.into())),
-    strict("current_setting", "text", "text", current_setting),
-    strict("current_setting", "text, bool", "text", current_setting),
+    // Sees what set_config did before it in the same row.
+    effect("current_setting", "text", "text", current_setting),
+    effect("current_setting", "text, bool", "text", current_setting),
     nullable("current_query", "", "text", |c, _| {
         Ok(c.session.activity().query.into())
     }),
     effect("set_config", "text, text, bool", "text", set_config),
+    effect("pg_notify", "text, text", "void", |c, a| {
+        let text = |i: usize| a[i].text().unwrap_or_default();
+        c.session.notify(text(0), text(1));
+        Ok("".into())
+    }),
     strict("pg_postmaster_start_time", "", "timestamptz", |c, _| {
         Ok(c.server.started_us.into())
     }),

@@ -1,28 +1,23 @@
-//! Primary keys and NOT NULL columns in the standard's words.
+//! Constraints in the standard's words.
 
-use std::sync::Arc;
-
-use millpond_catalog::Object;
-
-use crate::pg_catalog::{Rows, SystemContext, primary_key, primary_key_name};
-
-fn keyed(context: &SystemContext) -> impl Iterator<Item = &Arc<Object>> {
-    context
-        .catalog
-        .relations()
-        .filter(|object| !primary_key(object).is_empty())
-}
+use crate::pg_catalog::{Rows, SystemContext, constraints};
 
 pub fn table_constraints(context: &SystemContext, rows: &mut Rows) {
-    for table in keyed(context) {
+    for constraint in constraints(context) {
+        let table = constraint.table;
+        let kind = match constraint.kind {
+            'p' => "PRIMARY KEY",
+            'u' => "UNIQUE",
+            _ => "CHECK",
+        };
         rows.add([
             ("constraint_catalog", (&context.session.database).into()),
             ("constraint_schema", (&table.name.schema).into()),
-            ("constraint_name", primary_key_name(table).into()),
+            ("constraint_name", constraint.name.into()),
             ("table_catalog", (&context.session.database).into()),
             ("table_schema", (&table.name.schema).into()),
             ("table_name", (&table.name.name).into()),
-            ("constraint_type", "PRIMARY KEY".into()),
+            ("constraint_type", kind.into()),
             ("is_deferrable", "NO".into()),
             ("initially_deferred", "NO".into()),
             ("enforced", "YES".into()),
@@ -32,12 +27,13 @@ pub fn table_constraints(context: &SystemContext, rows: &mut Rows) {
 
 /// `key_column_usage` and `constraint_column_usage`.
 pub fn key_column_usage(context: &SystemContext, rows: &mut Rows) {
-    for table in keyed(context) {
-        for (position, &column) in primary_key(table).iter().enumerate() {
+    for constraint in constraints(context) {
+        let table = constraint.table;
+        for (position, &column) in constraint.columns.iter().enumerate() {
             rows.add([
                 ("constraint_catalog", (&context.session.database).into()),
                 ("constraint_schema", (&table.name.schema).into()),
-                ("constraint_name", primary_key_name(table).into()),
+                ("constraint_name", constraint.name.into()),
                 ("table_catalog", (&context.session.database).into()),
                 ("table_schema", (&table.name.schema).into()),
                 ("table_name", (&table.name.name).into()),

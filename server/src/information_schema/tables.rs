@@ -80,7 +80,7 @@ pub fn foreign_tables(context: &SystemContext, rows: &mut Rows) {
 }
 
 pub fn schemata(context: &SystemContext, rows: &mut Rows) {
-    for (_, name) in namespaces() {
+    for (_, name) in namespaces(&context.catalog) {
         rows.add([
             ("catalog_name", (&context.session.database).into()),
             ("schema_name", name.into()),

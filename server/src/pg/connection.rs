@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use pgwire::messages::PgWireBackendMessage as Message;
-use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
+use pgwire::messages::response::{NotificationResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -22,7 +22,7 @@ use crate::execute::{Execution, commit};
 use crate::outcome::{Notice, Severity};
 use crate::server::Server;
 use crate::session::settings::reported;
-use crate::session::{Session, SessionInfo, Transaction, Work};
+use crate::session::{Notification, Session, SessionInfo, Transaction, Work};
 
 /// Messages that are read before the ones ahead of them are done.
 const MESSAGES_WAITING_MAX: usize = 16;
@@ -36,6 +36,8 @@ pub struct Connection {
     inbox: mpsc::Receiver<Incoming>,
     /// After an error in the extended protocol: everything up to the next Sync is left out.
     skipping: bool,
+    /// Between ReadyForQuery and the next message.
+    resting: bool,
     /// The settings that the client was told last.
     told: Vec<(&'static str, String)>,
     told_version: u64,
@@ -87,12 +89,14 @@ pub async fn serve(stream: TcpStream, started: Started, server: Arc<Server>) {
         outbox: Outbox::new(writer),
         inbox,
         skipping: false,
+        resting: false,
         told,
         told_version,
     };
     if let Err(error) = connection.run().await {
         connection.farewell(&error).await;
     }
+    connection.abandon().await;
     reading.abort();
 }
 
@@ -140,6 +144,7 @@ impl Connection {
     async fn run(&mut self) -> Result<()> {
         self.ready().await?;
         while let Some(incoming) = self.next_message().await? {
+            self.resting = false;
             let next = match incoming {
                 Incoming::Broken(text) => return Err(SessionError::Protocol(text).into()),
                 Incoming::Message {
@@ -163,13 +168,49 @@ impl Connection {
 
     pub(super) async fn next_message(&mut self) -> Result<Option<Incoming>> {
         let idle_limit = self.idle_limit();
-        tokio::select! {
-            biased;
-            () = self.session.info.terminate.cancelled() => Err(Error::Cancelled(CancelReason::Terminated)),
-            incoming = self.inbox.recv() => Ok(incoming),
-            () = tokio::time::sleep(idle_limit.unwrap_or_default()), if idle_limit.is_some() => {
-                Err(SessionError::IdleInTransaction.into())
+        let idle = tokio::time::sleep(idle_limit.unwrap_or_default());
+        tokio::pin!(idle);
+        loop {
+            let tells = self.resting && !self.session.transaction.in_block();
+            let notification = tokio::select! {
+                biased;
+                () = self.session.info.terminate.cancelled() => {
+                    return Err(Error::Cancelled(CancelReason::Terminated));
+                }
+                incoming = self.inbox.recv() => return Ok(incoming),
+                notification = self.session.notifications.recv(), if tells => notification,
+                () = &mut idle, if idle_limit.is_some() => {
+                    return Err(SessionError::IdleInTransaction.into());
+                }
+            };
+            if let Some(notification) = notification {
+                self.put_notification(notification)?;
+                self.flush().await?;
             }
+        }
+    }
+
+    fn put_notification(&mut self, notification: Notification) -> Result<()> {
+        let Notification {
+            pid,
+            channel,
+            payload,
+        } = notification;
+        self.outbox
+            .put(Message::NotificationResponse(NotificationResponse::new(
+                pid, channel, payload,
+            )))
+    }
+
+    /// Drops what an open transaction has created, and the session's temporary tables.
+    async fn abandon(&mut self) {
+        self.session.made.discard();
+        let mut undone = self.session.made.take_undone();
+        undone.extend(self.session.temporary_objects(&self.server.coordinator.catalog()));
+        if !undone.is_empty()
+            && let Err(error) = self.server.coordinator.undo(undone).await
+        {
+            tracing::warn!(%error, "what an unfinished transaction created could not be dropped");
         }
     }
 
@@ -233,6 +274,7 @@ impl Connection {
             self.report(&error).await?;
         }
         self.session.end_portals();
+        self.session.send_notifications();
         Ok(())
     }
 
@@ -293,6 +335,12 @@ impl Connection {
     pub(super) async fn ready(&mut self) -> Result<()> {
         self.put_notices()?;
         self.put_changed_settings()?;
+        while !self.session.transaction.in_block()
+            && let Ok(notification) = self.session.notifications.try_recv()
+        {
+            self.put_notification(notification)?;
+        }
+        self.resting = true;
         let status = match self.session.transaction {
             Transaction::Idle => TransactionStatus::Idle,
             Transaction::Block { .. } => TransactionStatus::Transaction,
@@ -362,6 +410,7 @@ impl Connection {
             server: &self.server,
             session: &mut self.session,
             work,
+            created: None,
         }
     }
 

@@ -7,6 +7,7 @@ use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::copy::{CopyData, CopyDone, CopyInResponse, CopyOutResponse};
 
 use super::connection::{Connection, Incoming};
+use super::format::Format;
 use super::message::Frontend;
 use crate::copy::Writer;
 use crate::error::{CancelReason, Error, Result, SessionError};
@@ -18,11 +19,12 @@ impl Connection {
     pub(super) async fn copy_in(&mut self, work: &Work, copy: CopyFrom) -> Result<String> {
         let mut reader = self.execution(work).copy_reader(&copy);
         let columns = count(copy.columns.len())?;
+        let format = i16::from(copy.options.binary);
         self.put_notices()?;
         self.outbox.put(Message::CopyInResponse(CopyInResponse::new(
-            0,
+            i8::from(copy.options.binary),
             columns,
-            vec![0; copy.columns.len()],
+            vec![format; copy.columns.len()],
         )))?;
         self.flush().await?;
         loop {
@@ -60,16 +62,22 @@ impl Connection {
         let mut next = work.race(rows.next().map(Ok)).await?.transpose()?;
         self.put_notices()?;
         self.outbox.put(Message::CopyOutResponse(CopyOutResponse::new(
-            0,
+            i8::from(writer.format() == Format::Binary),
             count(columns)?,
-            vec![0; columns],
+            vec![writer.format().code(); columns],
         )))?;
-        if let Some(header) = writer.header() {
-            self.put_line(header)?;
+        // The binary format's header comes in one message with what follows it, as clients expect.
+        let mut head = writer.header().unwrap_or_default();
+        if writer.format() == Format::Text && !head.is_empty() {
+            self.put_line(std::mem::take(&mut head))?;
         }
         let mut sent = 0;
         while let Some(batch) = next {
             for line in writer.lines(&batch)? {
+                let line = match head.is_empty() {
+                    true => line,
+                    false => [std::mem::take(&mut head), line].concat(),
+                };
                 self.put_line(line)?;
                 if self.outbox.is_full() {
                     self.flush().await?;
@@ -85,6 +93,9 @@ impl Connection {
                 }
             }
             .transpose()?;
+        }
+        if let Some(trailer) = writer.trailer() {
+            self.put_line([head, trailer].concat())?;
         }
         self.outbox.put(Message::CopyDone(CopyDone::new()))?;
         Ok(format!("COPY {sent}"))

@@ -29,6 +29,9 @@ const INVALID_TEXT: &str = "22P02";
 const UNDEFINED_COLUMN: &str = "42703";
 const AMBIGUOUS_COLUMN: &str = "42702";
 
+/// What clients know by its words.
+const RESULT_CHANGED: &str = "cached plan must not change result type";
+
 /// Everything a client is told about an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -113,10 +116,15 @@ impl Report {
         add(b'c', self.column.clone());
         add(b'n', self.constraint.clone());
         add(b'W', self.context.clone());
-        // Where in the server's code: clients print it with \errverbose and expect it to be there.
+        // Where in the server's code: clients print it with \errverbose and expect it to be there. JDBC prepares a
+        // statement anew where this routine says that its result has changed.
+        let routine = match self.message.as_str() {
+            RESULT_CHANGED => "RevalidateCachedQuery",
+            _ => "execute",
+        };
         add(b'F', Some("millpond".into()));
         add(b'L', Some("1".into()));
-        add(b'R', Some("execute".into()));
+        add(b'R', Some(routine.into()));
         PgWireBackendMessage::ErrorResponse(ErrorResponse::new(fields))
     }
 }
@@ -169,6 +177,7 @@ fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::DuplicateTable => "42P07",
         ErrorKind::DuplicateColumn => "42701",
         ErrorKind::DuplicateObject => "42710",
+        ErrorKind::DuplicateSchema => "42P06",
         ErrorKind::DuplicateAlias => "42712",
         ErrorKind::WrongObjectType => "42809",
         ErrorKind::DependentObjects => "2BP01",
@@ -273,6 +282,8 @@ fn of_session(error: &SessionError) -> &'static str {
     match error {
         SessionError::TransactionFailed => "25P02",
         SessionError::InTransaction(_) => "25001",
+        SessionError::ReadOnly(_) => "25006",
+        SessionError::ForwardOnly => "55000",
         SessionError::NoTransaction(_) => "25P01",
         SessionError::NoSavepoint(_) => "3B001",
         SessionError::NoStatement(_) => "26000",
@@ -298,6 +309,9 @@ fn session_hint(error: &SessionError) -> Option<String> {
     match error {
         SessionError::Unsupported { hint, .. } => hint.clone(),
         SessionError::Deadlock => Some("Run the transaction again.".to_owned()),
+        SessionError::ForwardOnly => {
+            Some("Declare it with SCROLL option to enable backward scan.".to_owned())
+        }
         _ => None,
     }
 }
@@ -306,7 +320,7 @@ fn of_value(error: &ValueError) -> Report {
     let sqlstate = match error {
         ValueError::Syntax { .. } => INVALID_TEXT,
         ValueError::OutOfRange { .. } => NUMERIC_OUT_OF_RANGE,
-        ValueError::Binary(_) => "22P03",
+        ValueError::Binary(_) | ValueError::BinaryCopy => "22P03",
         ValueError::NotUtf8 => "22021",
         ValueError::NotNull { .. } => "23502",
         ValueError::TooLong(_) => "22001",
@@ -457,7 +471,9 @@ fn of_text(text: &str) -> Report {
     if let Some(report) = of_cast_text(text) {
         return report;
     }
-    let sqlstate = if has(&[
+    let sqlstate = if has(&["negative count not allowed"]) {
+        return Report::new("22011", "negative substring length not allowed");
+    } else if has(&[
         "overflow",
         "out of range",
         "can't cast value",

@@ -3,8 +3,6 @@
 //! A statement is planned by Parse to learn its types, and again by every Bind, so that it sees the catalog and the
 //! settings of that moment.
 
-use std::sync::Arc;
-
 use millpond_catalog::SqlType;
 use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -27,7 +25,7 @@ const UNSPECIFIED: [u32; 2] = [0, 705];
 
 impl Connection {
     pub(super) fn parse(&mut self, name: String, text: &str, types: &[u32]) -> Result<()> {
-        if !name.is_empty() && self.session.statements.contains_key(&name) {
+        if !name.is_empty() && self.session.info.statements.contains(&name) {
             return Err(SessionError::StatementExists(name).into());
         }
         let mut statements = parse(text)?;
@@ -43,7 +41,7 @@ impl Connection {
             .execution(&work)
             .prepare_statement(statements.pop(), declared);
         self.end_work(work);
-        self.session.statements.insert(name, Arc::new(prepared?));
+        self.session.info.statements.insert(name, prepared?);
         self.outbox.put(Message::ParseComplete(ParseComplete::new()))
     }
 
@@ -66,16 +64,15 @@ impl Connection {
             );
             return Err(SessionError::WrongParameters(text).into());
         }
-        self.session.portals.insert(
-            bind.portal,
-            Portal {
-                columns,
-                formats,
-                hold: false,
-                live: false,
-                state,
-            },
-        );
+        let portal = Portal {
+            columns,
+            formats,
+            hold: false,
+            live: false,
+            number: 0,
+            state,
+        };
+        self.session.add_portal(bind.portal, portal);
         self.outbox.put(Message::BindComplete(BindComplete::new()))
     }
 
@@ -243,7 +240,7 @@ impl Connection {
     /// Closing what does not exist is no error.
     pub(super) fn close(&mut self, target: Target, name: &str) -> Result<()> {
         match target {
-            Target::Statement => drop(self.session.statements.remove(name)),
+            Target::Statement => drop(self.session.info.statements.remove(name)),
             Target::Portal => drop(self.session.portals.remove(name)),
         }
         self.outbox.put(Message::CloseComplete(CloseComplete::new()))

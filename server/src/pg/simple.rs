@@ -15,7 +15,7 @@ use crate::session::Work;
 impl Connection {
     pub(super) async fn simple_query(&mut self, text: &str) -> Result<()> {
         self.session.portals.remove("");
-        self.session.statements.remove("");
+        self.session.info.statements.remove("");
         if let Err(error) = self.run_text(text).await {
             self.session.fail();
             self.report(&error).await?;

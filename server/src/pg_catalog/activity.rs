@@ -46,3 +46,22 @@ pub fn pg_stat_database(context: &SystemContext, rows: &mut Rows) {
         ("stats_reset", context.server.started_us.into()),
     ]);
 }
+
+pub fn pg_prepared_statements(context: &SystemContext, rows: &mut Rows) {
+    for (name, prepared) in context.session.statements.list() {
+        let types: Vec<Value> = prepared.parameters.iter().map(|t| t.oid().into()).collect();
+        let text = prepared
+            .statement
+            .as_ref()
+            .map_or("", |statement| statement.text());
+        rows.add([
+            ("name", (&name).into()),
+            ("statement", text.into()),
+            ("prepare_time", prepared.prepared_us.into()),
+            ("parameter_types", Value::List(types)),
+            ("from_sql", prepared.from_sql.into()),
+            ("generic_plans", Value::Int(0)),
+            ("custom_plans", Value::Int(0)),
+        ]);
+    }
+}

@@ -2,7 +2,7 @@
 
 use millpond_catalog::{Column, ObjectKind, SqlType, SystemType};
 
-use super::constraint::primary_key;
+use super::index::indexes;
 use super::rows::Rows;
 use super::{SystemContext, definition, oid};
 
@@ -28,20 +28,24 @@ pub fn pg_attribute(context: &SystemContext, rows: &mut Rows) {
                 oid::DEFAULT_COLLATION,
             );
         }
-        for (position, &column) in primary_key(object).iter().enumerate() {
+    }
+    for index in indexes(context) {
+        for (position, (_, column)) in index.columns.iter().enumerate() {
             // A column of an index is never NOT NULL by itself and has no default.
-            let column = Column {
-                nullable: true,
-                default: None,
-                ..object.columns[column].clone()
+            let column = match column {
+                Some(column) => Column {
+                    nullable: true,
+                    default: None,
+                    ..index.table.columns[*column].clone()
+                },
+                None => Column {
+                    name: "expr".to_owned(),
+                    sql_type: SqlType::Text,
+                    nullable: true,
+                    default: None,
+                },
             };
-            add(
-                rows,
-                oid::primary_key_index(object.id),
-                position,
-                &column,
-                oid::DEFAULT_COLLATION,
-            );
+            add(rows, index.oid, position, &column, oid::DEFAULT_COLLATION);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
-use millpond_catalog::{Catalog, DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
+use millpond_catalog::{Catalog, Object, ObjectId, ObjectName};
 use millpond_engine::engine::Engine;
 use millpond_sql::Settings;
 use parking_lot::Mutex;
@@ -139,7 +139,12 @@ impl SystemContext {
         if !path.iter().any(|schema| schema == "pg_catalog") {
             path.insert(0, "pg_catalog".to_owned());
         }
-        path.retain(|schema| oid::namespace_named(schema).is_some());
+        let own = self.settings.lock().temporary_schema().map(str::to_owned);
+        // The schema of temporary objects is there once there are some.
+        let own = own.filter(|schema| self.catalog.objects().any(|object| object.name.schema == *schema));
+        path.retain(|schema| {
+            oid::namespace_named(&self.catalog, schema).is_some() || own.as_ref() == Some(schema)
+        });
         path
     }
 
@@ -161,10 +166,7 @@ impl SystemContext {
         if let Some(object) = self.catalog.find(&ObjectName::new(schema, name)) {
             return Some(oid::relation(object.id));
         }
-        let table = self
-            .catalog
-            .find(&ObjectName::new(schema, name.strip_suffix("_pkey")?))?;
-        (!super::constraint::primary_key(table).is_empty()).then(|| oid::primary_key_index(table.id))
+        super::index::index_named(self, schema, name).map(|index| index.oid)
     }
 
     /// Schema and name of the relation or index with this oid.
@@ -175,18 +177,8 @@ impl SystemContext {
         if let Some(object) = self.object_of_oid(oid) {
             return Some((object.name.schema.clone(), object.name.name.clone()));
         }
-        let table = self.table_of_index(oid)?;
-        Some((
-            table.name.schema.clone(),
-            super::constraint::primary_key_name(table),
-        ))
-    }
-
-    /// The table whose primary key has an index of this oid.
-    pub fn table_of_index(&self, oid: u32) -> Option<&Arc<Object>> {
-        self.catalog.relations().find(|object| {
-            oid::primary_key_index(object.id) == oid && !super::constraint::primary_key(object).is_empty()
-        })
+        let index = super::index::index_of_oid(self, oid)?;
+        Some((index.table.name.schema.clone(), index.name))
     }
 
     /// Whether a name without schema finds this relation rather than another of that name.
@@ -209,5 +201,5 @@ impl fmt::Debug for SystemContext {
 pub fn current_schema(context: &SystemContext) -> Option<String> {
     let path = context.settings.lock().search_path();
     path.into_iter()
-        .find(|schema| schema == DEFAULT_SCHEMA || oid::namespace_named(schema).is_some())
+        .find(|schema| oid::namespace_named(&context.catalog, schema).is_some())
 }

@@ -6,11 +6,19 @@ use super::{SystemContext, oid};
 /// Number of UTF8 among Postgres' encodings.
 pub const UTF8: i32 = 6;
 
-pub fn pg_namespace(_context: &SystemContext, rows: &mut Rows) {
-    for (oid, name) in oid::namespaces() {
+pub fn pg_namespace(context: &SystemContext, rows: &mut Rows) {
+    for (oid, name) in oid::namespaces(&context.catalog) {
         rows.add([
             ("oid", oid.into()),
             ("nspname", name.into()),
+            ("nspowner", oid::OWNER.into()),
+        ]);
+    }
+    let path = context.search_path();
+    if let Some(temporary) = path.iter().find(|schema| schema.starts_with("pg_temp_")) {
+        rows.add([
+            ("oid", oid::TEMPORARY.into()),
+            ("nspname", temporary.into()),
             ("nspowner", oid::OWNER.into()),
         ]);
     }

@@ -136,13 +136,16 @@ fn own_functions() -> Vec<FunctionRow> {
         .collect()
 }
 
-pub fn pg_proc(_context: &SystemContext, rows: &mut Rows) {
+pub fn pg_proc(context: &SystemContext, rows: &mut Rows) {
     for function in functions() {
         let count = function.arguments.len();
         rows.add([
             ("oid", function.oid.into()),
             ("proname", function.name.into()),
-            ("pronamespace", oid::namespace(function.schema).into()),
+            (
+                "pronamespace",
+                oid::namespace(&context.catalog, function.schema).into(),
+            ),
             ("proowner", oid::OWNER.into()),
             ("prolang", oid::INTERNAL_LANGUAGE.into()),
             ("procost", 1.into()),

@@ -1,8 +1,8 @@
 //! The views that list tables, views and indexes by name: `pg_tables`, `pg_matviews`, `pg_indexes` ..
 
-use millpond_catalog::{Object, ObjectKind, ObjectName};
+use millpond_catalog::{Object, ObjectKind};
 
-use super::constraint::{primary_key, primary_key_columns, primary_key_name};
+use super::constraint::keys;
 use super::rows::{Rows, Value};
 use super::{SystemContext, definition, oid};
 
@@ -18,7 +18,7 @@ pub fn pg_tables(context: &SystemContext, rows: &mut Rows) {
         (
             o.name.schema.as_str(),
             o.name.name.as_str(),
-            !primary_key(o).is_empty(),
+            keys(o).next().is_some() || context.catalog.indexes_of(o.id).next().is_some(),
         )
     });
     for (schema, name, has_indexes) in system.chain(user) {
@@ -76,30 +76,6 @@ pub fn pg_matviews(context: &SystemContext, rows: &mut Rows) {
             ),
         ]);
     }
-}
-
-pub fn pg_indexes(context: &SystemContext, rows: &mut Rows) {
-    for object in context.catalog.relations().filter(|o| !primary_key(o).is_empty()) {
-        rows.add([
-            ("schemaname", (&object.name.schema).into()),
-            ("tablename", (&object.name.name).into()),
-            ("indexname", primary_key_name(object).into()),
-            ("indexdef", index_definition(object).into()),
-        ]);
-    }
-}
-
-/// The `CREATE INDEX` that Postgres would show for a primary key.
-pub fn index_definition(table: &Object) -> String {
-    let index = ObjectName::quote(&primary_key_name(table));
-    let (schema, name) = (
-        ObjectName::quote(&table.name.schema),
-        ObjectName::quote(&table.name.name),
-    );
-    format!(
-        "CREATE UNIQUE INDEX {index} ON {schema}.{name} USING btree ({})",
-        primary_key_columns(table)
-    )
 }
 
 /// Tables and views with the counters of Postgres' statistics, which nobody counts here: zero.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use millpond_catalog::{DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
+use millpond_catalog::{Catalog, DEFAULT_SCHEMA, Object, ObjectId, ObjectName};
 
 use super::SystemContext;
 
@@ -16,6 +16,8 @@ pub const PG_CATALOG: u32 = 11;
 pub const PUBLIC: u32 = 2200;
 pub const INFORMATION_SCHEMA: u32 = 13207;
 pub const SYS: u32 = 16000;
+/// Of the temporary objects of all sessions.
+pub const TEMPORARY: u32 = 16001;
 
 pub const DATABASE: u32 = 5;
 pub const DEFAULT_TABLESPACE: u32 = 1663;
@@ -54,6 +56,9 @@ enum Range {
     PrimaryKey,
     Rewrite,
     Default,
+    UniqueIndex,
+    Unique,
+    Check,
 }
 
 impl Range {
@@ -78,12 +83,25 @@ pub fn row_type_array(id: ObjectId) -> u32 {
     Range::RowTypeArray.oid(id.0)
 }
 
-pub fn primary_key_index(id: ObjectId) -> u32 {
-    Range::PrimaryKeyIndex.oid(id.0)
+/// Of the index of a key; 0 is the primary key.
+pub fn key_index(id: ObjectId, number: usize) -> u32 {
+    match number {
+        0 => Range::PrimaryKeyIndex.oid(id.0),
+        number => Range::UniqueIndex.oid((id.0 << COLUMN_BITS) + number as u64),
+    }
 }
 
-pub fn primary_key(id: ObjectId) -> u32 {
-    Range::PrimaryKey.oid(id.0)
+/// Of the constraint that is a key; 0 is the primary key.
+pub fn key(id: ObjectId, number: usize) -> u32 {
+    match number {
+        0 => Range::PrimaryKey.oid(id.0),
+        number => Range::Unique.oid((id.0 << COLUMN_BITS) + number as u64),
+    }
+}
+
+/// Of a CHECK constraint.
+pub fn check(id: ObjectId, number: usize) -> u32 {
+    Range::Check.oid((id.0 << COLUMN_BITS) + number as u64)
 }
 
 /// Of the rule that stands for a view's query.
@@ -97,26 +115,24 @@ pub fn default_of(id: ObjectId, position: usize) -> u32 {
 }
 
 /// Oid of a schema.
-pub fn namespace(schema: &str) -> u32 {
-    match schema {
-        "pg_catalog" => PG_CATALOG,
-        "information_schema" => INFORMATION_SCHEMA,
-        "sys" => SYS,
-        _ => PUBLIC,
+pub fn namespace(catalog: &Catalog, schema: &str) -> u32 {
+    if schema.starts_with("pg_temp_") {
+        return TEMPORARY;
     }
+    namespace_named(catalog, schema).unwrap_or(PUBLIC)
 }
 
 /// Oid of a schema that exists.
-pub fn namespace_named(schema: &str) -> Option<u32> {
-    NAMESPACES
-        .iter()
+pub fn namespace_named(catalog: &Catalog, schema: &str) -> Option<u32> {
+    namespaces(catalog)
         .find(|(_, name)| *name == schema)
-        .map(|(oid, _)| *oid)
+        .map(|(oid, _)| oid)
 }
 
 /// Oid and name of each schema.
-pub fn namespaces() -> impl Iterator<Item = (u32, &'static str)> {
-    NAMESPACES.into_iter()
+pub fn namespaces(catalog: &Catalog) -> impl Iterator<Item = (u32, &str)> {
+    let own = catalog.schemas().map(|(name, id)| (relation(id), name));
+    NAMESPACES.into_iter().chain(own)
 }
 
 /// The oid of the relation of an object.
@@ -173,8 +189,11 @@ mod tests {
             oids.extend([
                 row_type(id),
                 row_type_array(id),
-                primary_key_index(id),
-                primary_key(id),
+                key_index(id, 0),
+                key_index(id, 1),
+                key(id, 0),
+                key(id, 1),
+                check(id, 0),
                 rewrite(id),
             ]);
         }

@@ -4,7 +4,7 @@
 
 use millpond_catalog::{Object, ObjectId, ObjectKind};
 
-use super::constraint::{primary_key, primary_key_name};
+use super::index::indexes;
 use super::rows::Rows;
 use super::{SystemContext, definition, oid};
 
@@ -24,10 +24,12 @@ struct Relation<'a> {
     oid: u32,
     name: &'a str,
     schema: &'a str,
+    namespace: u32,
     row_type: u32,
     access_method: u32,
     kind: char,
     columns: usize,
+    checks: usize,
     has_index: bool,
     has_rules: bool,
     /// Not known for what we do not count, which Postgres says before the first ANALYZE too.
@@ -43,16 +45,19 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                 oid: table.oid,
                 name: table.name,
                 schema: table.schema,
+                namespace: oid::namespace(&context.catalog, table.schema),
                 row_type: 0,
                 access_method: if table.is_view { 0 } else { oid::HEAP },
                 kind,
                 columns: table.columns.len(),
+                checks: 0,
                 has_index: false,
                 has_rules: table.is_view,
                 rows: None,
             },
         );
     }
+    let indexes = indexes(context);
     for object in context.catalog.relations() {
         let kind = kind(object);
         add(
@@ -61,32 +66,40 @@ pub fn pg_class(context: &SystemContext, rows: &mut Rows) {
                 oid: oid::relation(object.id),
                 name: &object.name.name,
                 schema: &object.name.schema,
+                namespace: oid::namespace(&context.catalog, &object.name.schema),
                 row_type: oid::row_type(object.id),
                 access_method: if matches!(kind, 'f' | 'v') { 0 } else { oid::HEAP },
                 kind,
                 columns: object.columns.len(),
-                has_index: !primary_key(object).is_empty(),
+                checks: match &object.kind {
+                    ObjectKind::Table(table) => table.checks.len(),
+                    _ => 0,
+                },
+                has_index: indexes.iter().any(|index| index.table.id == object.id),
                 has_rules: matches!(kind, 'm' | 'v'),
                 rows: row_count(context, object.id),
             },
         );
-        if !primary_key(object).is_empty() {
-            add(
-                rows,
-                &Relation {
-                    oid: oid::primary_key_index(object.id),
-                    name: &primary_key_name(object),
-                    schema: &object.name.schema,
-                    row_type: 0,
-                    access_method: oid::BTREE,
-                    kind: 'i',
-                    columns: primary_key(object).len(),
-                    has_index: false,
-                    has_rules: false,
-                    rows: None,
-                },
-            );
-        }
+    }
+    for index in &indexes {
+        let schema = &index.table.name.schema;
+        add(
+            rows,
+            &Relation {
+                oid: index.oid,
+                name: &index.name,
+                schema,
+                namespace: oid::namespace(&context.catalog, schema),
+                row_type: 0,
+                access_method: oid::BTREE,
+                kind: 'i',
+                columns: index.columns.len(),
+                checks: 0,
+                has_index: false,
+                has_rules: false,
+                rows: None,
+            },
+        );
     }
 }
 
@@ -94,7 +107,7 @@ fn add(rows: &mut Rows, relation: &Relation<'_>) {
     rows.add([
         ("oid", relation.oid.into()),
         ("relname", relation.name.into()),
-        ("relnamespace", oid::namespace(relation.schema).into()),
+        ("relnamespace", relation.namespace.into()),
         ("reltype", relation.row_type.into()),
         ("relowner", oid::OWNER.into()),
         ("relam", relation.access_method.into()),
@@ -109,9 +122,18 @@ fn add(rows: &mut Rows, relation: &Relation<'_>) {
         ),
         ("reltuples", relation.rows.map_or(-1.0, |n| n as f64).into()),
         ("relhasindex", relation.has_index.into()),
-        ("relpersistence", 'p'.into()),
+        (
+            "relpersistence",
+            (if relation.namespace == oid::TEMPORARY {
+                't'
+            } else {
+                'p'
+            })
+            .into(),
+        ),
         ("relkind", relation.kind.into()),
         ("relnatts", relation.columns.into()),
+        ("relchecks", relation.checks.into()),
         ("relhasrules", relation.has_rules.into()),
         ("relispopulated", true.into()),
         (

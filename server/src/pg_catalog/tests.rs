@@ -168,7 +168,7 @@ async fn relations_have_their_kinds_and_oids() {
     .await;
     assert_eq!(
         text,
-        "16385|t|r|5|true\n805306369|t_pkey|i|1|false\n16386|ticks|f|1|false\n16387|v|m|2|false"
+        "16385|t|r|5|true\n16386|ticks|f|1|false\n16387|v|m|2|false\n805306369|t_pkey|i|1|false"
     );
     let text = scan(
         "pg_class",

@@ -121,7 +121,7 @@ pub fn pg_type(context: &SystemContext, rows: &mut Rows) {
         let row = Row {
             oid: oid::row_type(object.id),
             name: object.name.name.clone(),
-            schema: oid::namespace(&object.name.schema),
+            schema: oid::namespace(&context.catalog, &object.name.schema),
             relation: oid::relation(object.id),
             definition: TypeDefinition {
                 kind: "c",

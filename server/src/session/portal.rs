@@ -9,6 +9,7 @@ use futures::{FutureExt, StreamExt};
 use millpond_catalog::SqlType;
 use millpond_sql::ParsedStatement;
 use millpond_sql::plan::OutputColumn;
+use millpond_sql::statement::Direction;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -28,6 +29,10 @@ pub struct PreparedStatement {
     pub parameters: Vec<SqlType>,
     /// Columns of the result; `None` when there is none.
     pub columns: Option<Vec<OutputColumn>>,
+    /// Made by PREPARE.
+    pub from_sql: bool,
+    /// When it was prepared, microseconds since 1970.
+    pub prepared_us: i64,
 }
 
 /// A bound statement. A cursor is a portal that SQL made.
@@ -39,6 +44,8 @@ pub struct Portal {
     pub hold: bool,
     /// Its rows have no end, so that a FETCH takes those that are there.
     pub live: bool,
+    /// Later ones have greater numbers.
+    pub number: u64,
     pub state: PortalState,
 }
 
@@ -59,6 +66,17 @@ pub type SharedRows = Arc<Mutex<FetchRows>>;
 pub struct FetchRows {
     stream: RowStream,
     rest: Option<RecordBatch>,
+    /// For a cursor that may go backward.
+    scroll: Option<Scroll>,
+}
+
+/// Everything a cursor has read, and where it stands.
+#[derive(Default)]
+struct Scroll {
+    read: Vec<RecordBatch>,
+    rows: usize,
+    /// The row that was given last, from 1; 0 before the first, one more than there are rows behind the last.
+    position: usize,
 }
 
 impl std::fmt::Debug for FetchRows {
@@ -73,7 +91,52 @@ impl FetchRows {
         Self {
             stream: stream.fuse().boxed(),
             rest: None,
+            scroll: None,
         }
+    }
+
+    /// Rows that can be gone through in both directions.
+    pub fn scrolling(stream: RowStream) -> SharedRows {
+        Arc::new(Mutex::new(Self {
+            scroll: Some(Scroll::default()),
+            ..Self::new(stream)
+        }))
+    }
+
+    pub fn scrolls(&self) -> bool {
+        self.scroll.is_some()
+    }
+
+    /// The rows that a move passes, in its order.
+    ///
+    /// # Errors
+    /// Those of the query.
+    pub async fn go(&mut self, direction: Direction) -> Result<Vec<RecordBatch>> {
+        let Some(scroll) = &mut self.scroll else {
+            return Ok(Vec::new());
+        };
+        let position = scroll.position;
+        let add = |count: i64| i64::try_from(position).unwrap_or(i64::MAX).saturating_add(count);
+        let wanted = match direction {
+            Direction::Forward(Some(count)) => {
+                position.saturating_add(usize::try_from(count).unwrap_or(usize::MAX))
+            }
+            Direction::Forward(None) => usize::MAX,
+            Direction::Backward(_) => position,
+            Direction::Absolute(row) if row < 0 => usize::MAX,
+            Direction::Absolute(row) => usize::try_from(row).unwrap_or(usize::MAX),
+            Direction::Relative(count) => usize::try_from(add(count)).unwrap_or(0),
+        };
+        while scroll.rows < wanted {
+            match self.stream.next().await.transpose()? {
+                Some(batch) => {
+                    scroll.rows += batch.num_rows();
+                    scroll.read.push(batch);
+                }
+                None => break,
+            }
+        }
+        Ok(scroll.pass(direction))
     }
 
     pub fn shared(stream: RowStream) -> SharedRows {
@@ -138,6 +201,67 @@ pub fn fetch_live(
     .boxed()
 }
 
+impl Scroll {
+    /// Moves, and gives the rows that are passed.
+    fn pass(&mut self, direction: Direction) -> Vec<RecordBatch> {
+        let (rows, position) = (self.rows, self.position);
+        let index = |row: i64| usize::try_from(row.max(0)).unwrap_or(usize::MAX).min(rows + 1);
+        let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        match direction {
+            // None on: the row where the cursor stands.
+            Direction::Forward(Some(0)) | Direction::Backward(Some(0)) | Direction::Relative(0) => {
+                self.at(position)
+            }
+            Direction::Forward(count) => {
+                let count = count
+                    .and_then(|count| usize::try_from(count).ok())
+                    .unwrap_or(usize::MAX);
+                let end = position.saturating_add(count);
+                self.position = end.min(rows + 1);
+                self.slice(position + 1, end.min(rows))
+            }
+            Direction::Backward(count) => {
+                let count = count
+                    .and_then(|count| usize::try_from(count).ok())
+                    .unwrap_or(usize::MAX);
+                let begin = position.saturating_sub(count);
+                self.position = begin;
+                let passed = (begin.max(1)..position.min(rows + 1)).rev();
+                passed.flat_map(|row| self.at(row)).collect()
+            }
+            Direction::Absolute(row) => {
+                self.position = match row < 0 {
+                    true => index(signed(rows) + 1 + row),
+                    false => index(row),
+                };
+                self.at(self.position)
+            }
+            Direction::Relative(count) => {
+                self.position = index(signed(position).saturating_add(count));
+                self.at(self.position)
+            }
+        }
+    }
+
+    fn at(&self, row: usize) -> Vec<RecordBatch> {
+        self.slice(row.max(1), if row == 0 { 0 } else { row })
+    }
+
+    /// Rows `first` to `last`, from 1 and both included, as far as there are any.
+    fn slice(&self, first: usize, last: usize) -> Vec<RecordBatch> {
+        let (mut slices, mut before) = (Vec::new(), 0);
+        for batch in &self.read {
+            let end = before + batch.num_rows();
+            let (from, to) = ((first - 1).max(before), last.min(end));
+            if from < to {
+                slices.push(batch.slice(from - before, to - from));
+            }
+            before = end;
+        }
+        slices
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use arrow::array::{AsArray, Int32Array};
@@ -167,5 +291,31 @@ mod tests {
         assert_eq!(values(fetch(rows.clone(), Some(2))).await, [3, 4]);
         assert_eq!(values(fetch(rows.clone(), None)).await, [5]);
         assert_eq!(values(fetch(rows, Some(1))).await, [0; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_scrolling_cursor_goes_both_ways() {
+        let batches = [batch(&[1, 2, 3]), batch(&[4, 5])].map(Ok);
+        let rows = FetchRows::scrolling(stream::iter(batches).boxed());
+        for (direction, expected) in [
+            (Direction::Forward(Some(2)), vec![1, 2]),
+            (Direction::Relative(0), vec![2]),
+            (Direction::Forward(Some(2)), vec![3, 4]),
+            (Direction::Backward(Some(2)), vec![3, 2]),
+            (Direction::Absolute(4), vec![4]),
+            (Direction::Absolute(-1), vec![5]),
+            (Direction::Forward(None), vec![]),
+            (Direction::Backward(Some(1)), vec![5]),
+            (Direction::Backward(None), vec![4, 3, 2, 1]),
+            (Direction::Backward(Some(1)), vec![]),
+            (Direction::Relative(3), vec![3]),
+            (Direction::Absolute(0), vec![]),
+            (Direction::Forward(None), vec![1, 2, 3, 4, 5]),
+            (Direction::Absolute(9), vec![]),
+        ] {
+            let passed = rows.lock().await.go(direction).await.unwrap();
+            let passed = stream::iter(passed.into_iter().map(Ok)).boxed();
+            assert_eq!(values(passed).await, expected, "{direction:?}");
+        }
     }
 }

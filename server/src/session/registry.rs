@@ -10,7 +10,7 @@ use millpond_sql::Settings;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use super::SessionSettings;
+use super::{Notification, Notifications, SessionSettings, Statements};
 use crate::error::CancelReason;
 
 /// The part of a session that others may see and act on: SQL functions of its own, `pg_stat_activity`, a
@@ -27,6 +27,11 @@ pub struct SessionInfo {
     pub started_us: i64,
     /// Changed by SET and by `set_config`.
     pub settings: RwLock<SessionSettings>,
+    pub statements: Statements,
+    /// Those of all sessions.
+    pub notifications: Arc<Notifications>,
+    /// What NOTIFY left for the commit.
+    unsent: Mutex<Vec<Notification>>,
     activity: Mutex<Activity>,
     running: Mutex<Option<Running>>,
     /// Cancelled when the connection is to end.
@@ -72,6 +77,23 @@ struct Running {
 }
 
 impl SessionInfo {
+    /// Keeps a message for the end of the transaction. As in Postgres, the same message twice is one.
+    pub fn notify(&self, channel: &str, payload: &str) {
+        let notification = Notification {
+            pid: self.pid,
+            channel: channel.to_owned(),
+            payload: payload.to_owned(),
+        };
+        let mut unsent = self.unsent.lock();
+        if !unsent.contains(&notification) {
+            unsent.push(notification);
+        }
+    }
+
+    pub fn take_notifications(&self) -> Vec<Notification> {
+        std::mem::take(&mut *self.unsent.lock())
+    }
+
     pub fn activity(&self) -> Activity {
         self.activity.lock().clone()
     }
@@ -129,9 +151,15 @@ impl SessionInfo {
     }
 }
 
+/// Where the temporary objects of a session are.
+pub fn temporary_schema(pid: i32) -> String {
+    format!("pg_temp_{pid}")
+}
+
 /// Every open session.
 #[derive(Debug, Default)]
 pub struct Sessions {
+    notifications: Arc<Notifications>,
     sessions: RwLock<BTreeMap<i32, Arc<SessionInfo>>>,
 }
 
@@ -154,6 +182,8 @@ impl Sessions {
                 break pid;
             }
         };
+        let mut settings = client.settings;
+        settings.set_temporary_schema(temporary_schema(pid));
         let info = Arc::new(SessionInfo {
             pid,
             secret: rand::random(),
@@ -161,7 +191,10 @@ impl Sessions {
             database: client.database,
             client_address: client.address,
             started_us: now_us,
-            settings: RwLock::new(SessionSettings::new(client.settings)),
+            settings: RwLock::new(SessionSettings::new(settings)),
+            statements: Statements::default(),
+            notifications: self.notifications.clone(),
+            unsent: Mutex::default(),
             activity: Mutex::new(Activity {
                 state: ActivityState::Idle,
                 query: String::new(),
@@ -177,6 +210,7 @@ impl Sessions {
 
     pub fn close(&self, pid: i32) {
         self.sessions.write().remove(&pid);
+        self.notifications.unlisten_all(pid);
     }
 
     pub fn get(&self, pid: i32) -> Option<Arc<SessionInfo>> {

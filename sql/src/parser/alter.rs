@@ -1,31 +1,47 @@
-//! `ALTER STREAMING VIEW v PAUSE | RESUME | SET (..)`, and the short forms `PAUSE v`, `RESUME v`, `STOP QUERY v`, `TERMINATE v`.
+//! `ALTER STREAMING VIEW v PAUSE | RESUME | SET (..)`, `ALTER kind name RENAME TO ..`, and the short forms `PAUSE v`, `RESUME v`,
+//! `STOP QUERY v`, `TERMINATE v`.
 
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{AlterAction, AlterView, Statement, WithOption};
+use crate::statement::{AlterAction, AlterView, DropKind, Statement, WithOption};
 
 use super::Tokens;
 
 impl Tokens<'_> {
     pub fn alter(&mut self) -> Result<Statement> {
         self.expect_word("ALTER")?;
-        let view = self.words(&["STREAMING", "VIEW"])
-            || self.words(&["MATERIALIZED", "VIEW"])
-            || self.words(&["STREAMING", "TABLE"])
-            || self.words(&["MATERIALIZED", "TABLE"])
-            || self.word("VIEW")
-            || self.word("SINK");
-        if !view {
+        let known = [
+            "STREAMING",
+            "MATERIALIZED",
+            "VIEW",
+            "SINK",
+            "TABLE",
+            "STREAM",
+            "SOURCE",
+        ];
+        if !known.iter().any(|word| self.peek_words(&[word])) {
             let what = self.peek_word().unwrap_or_default();
             return Err(self.here(
                 Error::unsupported(format!("ALTER {what} is not supported yet")).with_hint(
-                    "ALTER STREAMING VIEW v PAUSE, RESUME and SET are supported, and the same for sinks.",
+                    "ALTER STREAMING VIEW v PAUSE, RESUME and SET are supported, and RENAME TO for every object.",
                 ),
             ));
         }
+        let kind = self.object_kind("ALTER")?;
         let if_exists = self.words(&["IF", "EXISTS"]);
+        let _ = self.word("ONLY");
         let name = self.object_name()?;
+        if let Some(statement) = self.alter_definition(kind, name.clone(), if_exists)? {
+            return Ok(statement);
+        }
+        if !matches!(kind, DropKind::View | DropKind::AnyView | DropKind::Sink) {
+            let what = self.peek_word().unwrap_or_default();
+            return Err(self.here(
+                Error::unsupported(format!("ALTER {kind} .. {what} is not supported yet"))
+                    .with_hint("Create another table and fill it with INSERT .. SELECT."),
+            ));
+        }
         let action = if self.word("PAUSE") || self.word("SUSPEND") || self.word("STOP") {
             AlterAction::Pause
         } else if self.word("RESUME") {

@@ -10,6 +10,7 @@ use super::Tokens;
 /// Options as written; what is not said follows from the format.
 #[derive(Default)]
 struct Written {
+    binary: bool,
     csv: bool,
     header: CopyHeader,
     delimiter: Option<String>,
@@ -101,7 +102,10 @@ impl Tokens<'_> {
                     let value = self.string()?;
                     written.set_text(&word, value);
                 }
-                "BINARY" => return Err(self.here(binary())),
+                "BINARY" => {
+                    self.parser.advance_token();
+                    written.binary = true;
+                }
                 "FORCE" => return Err(self.here(Error::unsupported("FORCE in COPY is not supported yet"))),
                 _ => break,
             }
@@ -119,7 +123,7 @@ impl Tokens<'_> {
                 match format.as_str() {
                     "csv" => written.csv = true,
                     "text" => written.csv = false,
-                    "binary" => return Err(self.at(binary(), format_position)),
+                    "binary" => written.binary = true,
                     other => {
                         let error = Error::invalid(format!("COPY format \"{other}\" not recognized"));
                         return Err(self.at(error, format_position));
@@ -197,13 +201,11 @@ impl Written {
     }
 }
 
-fn binary() -> Error {
-    Error::unsupported("COPY in binary format is not supported yet")
-        .with_hint("Use FORMAT csv or FORMAT text.")
-}
-
 /// Checks options against each other, as Postgres does.
 fn resolve(written: Written) -> Result<CopyOptions> {
+    if written.binary {
+        return binary(&written);
+    }
     let csv = written.csv;
     let mut options = CopyOptions::of_format(csv);
     options.header = written.header;
@@ -258,4 +260,22 @@ fn resolve(written: Written) -> Result<CopyOptions> {
         ));
     }
     Ok(options)
+}
+
+/// The binary format, which has no characters to choose.
+fn binary(written: &Written) -> Result<CopyOptions> {
+    let chosen = [
+        ("DELIMITER", written.delimiter.is_some()),
+        ("NULL", written.null.is_some()),
+        ("HEADER", written.header != CopyHeader::Absent),
+        ("QUOTE", written.quote.is_some()),
+        ("ESCAPE", written.escape.is_some()),
+    ];
+    if let Some((what, _)) = chosen.iter().find(|(_, chosen)| *chosen) {
+        return Err(Error::syntax(format!("cannot specify {what} in BINARY mode")));
+    }
+    Ok(CopyOptions {
+        binary: true,
+        ..CopyOptions::of_format(false)
+    })
 }

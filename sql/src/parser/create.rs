@@ -13,9 +13,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         "Put the options into CREATE SOURCE .. WITH (..).",
     ),
     (&["SECRET"], ""),
-    (&["INDEX"], ""),
-    (&["UNIQUE", "INDEX"], ""),
-    (&["SCHEMA"], "Objects live in the schema \"public\"."),
     (&["DATABASE"], "There is one database."),
     (&["FUNCTION"], ""),
     (&["PROCEDURE"], ""),
@@ -33,22 +30,6 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["CAST"], ""),
     (&["COLLATION"], ""),
     (&["FLOW"], ""),
-    (
-        &["TEMP"],
-        "Create a table and drop it when it is no longer needed.",
-    ),
-    (
-        &["TEMPORARY"],
-        "Create a table and drop it when it is no longer needed.",
-    ),
-    (
-        &["LOCAL"],
-        "Create a table and drop it when it is no longer needed.",
-    ),
-    (
-        &["GLOBAL"],
-        "Create a table and drop it when it is no longer needed.",
-    ),
     (&["RECURSIVE"], ""),
 ];
 
@@ -71,7 +52,22 @@ impl Tokens<'_> {
         }
         // Every table is durable, which nobody minds.
         if self.words(&["UNLOGGED", "TABLE"]) || self.word("TABLE") {
-            return self.create_table(or_replace);
+            return self.create_table(or_replace, false);
+        }
+        if self.word("SCHEMA") {
+            return self.create_schema();
+        }
+        if self.words(&["UNIQUE", "INDEX"]) {
+            return self.create_index(true);
+        }
+        if self.word("INDEX") {
+            return self.create_index(false);
+        }
+        if ["LOCAL", "GLOBAL", "TEMP", "TEMPORARY"]
+            .iter()
+            .any(|word| self.peek_words(&[word]))
+        {
+            return self.create_temporary(or_replace);
         }
         if self.word("STREAM") {
             return self.create_stream(or_replace);
@@ -91,6 +87,20 @@ impl Tokens<'_> {
             }));
         }
         Err(self.unexpected("TABLE, STREAM, SOURCE, VIEW, STREAMING VIEW or SINK"))
+    }
+
+    fn create_temporary(&mut self, or_replace: bool) -> Result<Statement> {
+        let _ = self.one_of(&["LOCAL", "GLOBAL"]);
+        if self.one_of(&["TEMP", "TEMPORARY"]).is_none() {
+            return Err(self.unexpected("TEMPORARY"));
+        }
+        if !self.word("TABLE") {
+            return Err(self.here(
+                Error::unsupported("only tables can be temporary")
+                    .with_hint("CREATE TEMPORARY TABLE t (..)."),
+            ));
+        }
+        self.create_table(or_replace, true)
     }
 
     pub fn if_not_exists(&mut self) -> bool {

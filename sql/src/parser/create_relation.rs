@@ -22,9 +22,12 @@ struct Body {
 }
 
 impl Tokens<'_> {
-    pub fn create_table(&mut self, or_replace: bool) -> Result<Statement> {
+    pub fn create_table(&mut self, or_replace: bool, temporary: bool) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.object_name()?;
+        if let Some(statement) = self.create_table_as(&name, temporary, if_not_exists)? {
+            return Ok(statement);
+        }
         let Body {
             elements,
             append_only,
@@ -40,17 +43,16 @@ impl Tokens<'_> {
                 options,
             }));
         }
-        Ok(table(
-            name,
-            or_replace,
-            if_not_exists,
-            Body {
-                elements,
-                append_only,
-                options,
-            },
-            false,
-        ))
+        let body = Body {
+            elements,
+            append_only,
+            options,
+        };
+        let mut table = table(name, or_replace, if_not_exists, body, false);
+        if let Statement::CreateTable(create) = &mut table {
+            create.temporary = temporary;
+        }
+        Ok(table)
     }
 
     pub fn create_stream(&mut self, or_replace: bool) -> Result<Statement> {
@@ -279,10 +281,6 @@ impl Tokens<'_> {
             return self.format(body);
         }
         for (word, hint) in [
-            (
-                "AS",
-                "Use CREATE STREAMING VIEW .. AS, or CREATE TABLE followed by INSERT .. SELECT.",
-            ),
             ("INCLUDE", ""),
             ("PARTITIONED", ""),
             ("PARTITION", ""),
@@ -338,6 +336,7 @@ fn table(name: ObjectName, or_replace: bool, if_not_exists: bool, body: Body, st
         or_replace,
         if_not_exists,
         elements,
+        temporary: false,
         append_only,
         stream,
         options,

@@ -1,9 +1,9 @@
-//! `DECLARE`, `FETCH`, `MOVE` and `CLOSE`: cursors that go forward.
+//! `DECLARE`, `FETCH`, `MOVE` and `CLOSE`: cursors.
 
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{CursorRows, DeclareCursor, Fetch, Statement};
+use crate::statement::{CursorRows, DeclareCursor, Direction, Fetch, Statement};
 
 use super::Tokens;
 
@@ -11,13 +11,12 @@ impl Tokens<'_> {
     pub fn declare(&mut self) -> Result<Statement> {
         self.expect_word("DECLARE")?;
         let name = self.name()?;
-        let mut binary = false;
+        let (mut binary, mut scroll) = (false, false);
         loop {
             if self.word("BINARY") {
                 binary = true;
-            } else if self.peek_words(&["SCROLL"]) {
-                // Accepted: clients ask for it and then read forward.
-                self.parser.advance_token();
+            } else if self.word("SCROLL") {
+                scroll = true;
             } else if !(self.words(&["NO", "SCROLL"])
                 || self.word("INSENSITIVE")
                 || self.word("ASENSITIVE")
@@ -41,6 +40,7 @@ impl Tokens<'_> {
         Ok(Statement::DeclareCursor(DeclareCursor {
             name,
             binary,
+            scroll,
             hold,
             rows,
         }))
@@ -48,33 +48,12 @@ impl Tokens<'_> {
 
     pub fn fetch(&mut self) -> Result<Statement> {
         let skip = self.one_of(&["FETCH", "MOVE"]) == Some("MOVE");
-        let position = self.next_offset();
-        for refused in ["PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "BACKWARD"] {
-            // `FETCH first` alone names a cursor.
-            if self.peek_word().as_deref() == Some(refused)
-                && !matches!(self.parser.peek_nth_token_ref(1).token, Token::EOF)
-            {
-                let error = Error::unsupported(format!("FETCH {refused} is not supported yet"));
-                return Err(self.at(error.with_hint("Cursors go forward only."), position));
-            }
-        }
         // A cursor may be called like a direction; then nothing follows.
-        let direction = matches!(
-            self.parser.peek_nth_token_ref(1).token,
-            Token::Word(_) | Token::Number(..)
-        );
-        let count = if direction && self.word("NEXT") {
-            Some(1)
-        } else if direction && self.word("ALL") {
-            None
-        } else if direction && self.word("FORWARD") {
-            if self.word("ALL") {
-                None
-            } else {
-                self.count()?.or(Some(1))
-            }
+        let named = matches!(self.parser.peek_nth_token_ref(1).token, Token::EOF);
+        let direction = if named {
+            Direction::Forward(Some(1))
         } else {
-            self.count()?.or(Some(1))
+            self.direction()?
         };
         let followed = matches!(self.parser.peek_nth_token_ref(1).token, Token::Word(_));
         let _ = followed && self.one_of(&["FROM", "IN"]).is_some();
@@ -86,7 +65,7 @@ impl Tokens<'_> {
         };
         Ok(Statement::Fetch(Fetch {
             cursor,
-            count,
+            direction,
             timeout_ms,
             skip,
         }))
@@ -110,16 +89,46 @@ impl Tokens<'_> {
         })
     }
 
-    fn count(&mut self) -> Result<Option<u64>> {
-        if self.peek_token(&Token::Minus) {
-            return Err(self.here(Error::unsupported("cursors go forward only")));
-        }
+    fn direction(&mut self) -> Result<Direction> {
+        const WORDS: [&str; 9] = [
+            "NEXT", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "ALL", "FORWARD", "BACKWARD",
+        ];
+        Ok(match self.one_of(&WORDS) {
+            Some("NEXT") => Direction::Forward(Some(1)),
+            Some("PRIOR") => Direction::Backward(Some(1)),
+            Some("FIRST") => Direction::Absolute(1),
+            Some("LAST") => Direction::Absolute(-1),
+            Some("ALL") => Direction::Forward(None),
+            Some(word @ ("ABSOLUTE" | "RELATIVE")) => {
+                let count = self.count()?.ok_or_else(|| self.unexpected("a number of rows"))?;
+                match word {
+                    "ABSOLUTE" => Direction::Absolute(count),
+                    _ => Direction::Relative(count),
+                }
+            }
+            Some(word) => {
+                let back = word == "BACKWARD";
+                let count = match self.word("ALL") {
+                    true => None,
+                    false => Some(self.count()?.unwrap_or(1)),
+                };
+                by(back, count)
+            }
+            None => by(false, Some(self.count()?.unwrap_or(1))),
+        })
+    }
+
+    /// A number of rows, with its sign.
+    fn count(&mut self) -> Result<Option<i64>> {
+        let negative = self.token(&Token::Minus);
+        let _ = !negative && self.token(&Token::Plus);
         match self.parser.peek_token_ref().token.clone() {
             Token::Number(number, _) => {
-                let count = number.parse().map_err(|_| self.unexpected("a number of rows"))?;
+                let count: i64 = number.parse().map_err(|_| self.unexpected("a number of rows"))?;
                 self.parser.advance_token();
-                Ok(Some(count))
+                Ok(Some(if negative { -count } else { count }))
             }
+            _ if negative => Err(self.unexpected("a number of rows")),
             _ => Ok(None),
         }
     }
@@ -127,5 +136,15 @@ impl Tokens<'_> {
     pub fn close(&mut self) -> Result<Statement> {
         self.expect_word("CLOSE")?;
         Ok(Statement::CloseCursor(self.target()?))
+    }
+}
+
+/// So many rows in a direction; a negative number turns it around.
+fn by(back: bool, count: Option<i64>) -> Direction {
+    let back = back != count.is_some_and(|count| count < 0);
+    let count = count.map(i64::unsigned_abs);
+    match back {
+        true => Direction::Backward(count),
+        false => Direction::Forward(count),
     }
 }

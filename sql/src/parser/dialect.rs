@@ -131,6 +131,10 @@ impl Dialect for MillpondDialect {
         self.0.prec_value(precedence)
     }
 
+    fn supports_empty_projections(&self) -> bool {
+        self.0.supports_empty_projections()
+    }
+
     fn supports_unicode_string_literal(&self) -> bool {
         self.0.supports_unicode_string_literal()
     }

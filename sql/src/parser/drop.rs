@@ -8,6 +8,9 @@ use super::Tokens;
 impl Tokens<'_> {
     pub fn drop(&mut self) -> Result<Statement> {
         self.expect_word("DROP")?;
+        if let Some(statement) = self.drop_definition()? {
+            return Ok(statement);
+        }
         let kind = self.object_kind("DROP")?;
         let if_exists = self.words(&["IF", "EXISTS"]);
         let names = self.comma_separated(Self::object_name)?;
@@ -25,9 +28,13 @@ impl Tokens<'_> {
         if self.words(&["STREAMING", "TABLE"]) || self.words(&["MATERIALIZED", "TABLE"]) {
             return Ok(DropKind::View);
         }
-        let _ = self.word("STREAMING") || self.word("MATERIALIZED");
+        let streaming = self.word("STREAMING") || self.word("MATERIALIZED");
         if self.word("VIEW") {
-            Ok(DropKind::View)
+            Ok(if streaming {
+                DropKind::View
+            } else {
+                DropKind::AnyView
+            })
         } else if self.word("TABLE") {
             Ok(DropKind::Table)
         } else if self.word("SOURCE") || self.words(&["EXTERNAL", "STREAM"]) {

@@ -4,21 +4,24 @@ use millpond_catalog::ObjectName;
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{DiscardTarget, Listen, Reset, Set, Statement, Target};
+use crate::statement::{DiscardTarget, Listen, Reset, Set, Statement, Target, Transaction, TransactionModes};
 
 use super::Tokens;
 
 impl Tokens<'_> {
     pub fn set(&mut self) -> Result<Statement> {
         self.expect_word("SET")?;
-        let position = self.next_offset();
         if self.words(&["SESSION", "CHARACTERISTICS", "AS", "TRANSACTION"]) {
-            return self.set_transaction("default_transaction", position);
+            return Ok(Statement::Transaction(Transaction::DefaultModes(
+                self.some_transaction_modes()?,
+            )));
         }
         let local = self.word("LOCAL");
         let session = !local && self.peek_nth_word(1).is_some_and(|w| w != "TO") && self.word("SESSION");
         if !local && !session && self.word("TRANSACTION") {
-            return self.set_transaction("transaction", position);
+            return Ok(Statement::Transaction(Transaction::Modes(
+                self.some_transaction_modes()?,
+            )));
         }
         let position = self.next_offset();
         let name = if self.words(&["TIME", "ZONE"]) {
@@ -100,28 +103,17 @@ impl Tokens<'_> {
         Ok(Some(values.join(", ")))
     }
 
-    /// Transaction modes, of which the isolation level is kept, else the last mode.
-    fn set_transaction(&mut self, prefix: &str, position: usize) -> Result<Statement> {
-        let mut set = None;
-        for (name, value) in self.transaction_modes()? {
-            if set.is_none() || name == "isolation" {
-                set = Some((name, value));
-            }
-        }
-        let Some((name, value)) = set else {
+    /// At least one transaction mode.
+    fn some_transaction_modes(&mut self) -> Result<TransactionModes> {
+        let modes = self.transaction_modes()?;
+        if modes.is_empty() {
             return Err(self.unexpected("ISOLATION LEVEL, READ ONLY or READ WRITE"));
-        };
-        let name = format!("{prefix}_{name}");
-        Ok(Statement::Set(Set {
-            name,
-            value: Some(value),
-            local: prefix == "transaction",
-            position,
-        }))
+        }
+        Ok(modes)
     }
 
     /// `ISOLATION LEVEL .., READ ONLY, NOT DEFERRABLE`, in the names of settings.
-    pub fn transaction_modes(&mut self) -> Result<Vec<(&'static str, String)>> {
+    pub fn transaction_modes(&mut self) -> Result<TransactionModes> {
         let mut modes = Vec::new();
         loop {
             let mode = if self.words(&["ISOLATION", "LEVEL"]) {
@@ -182,10 +174,11 @@ impl Tokens<'_> {
             Some("UNLISTEN") => Listen::Unlisten(Target::Named(self.name()?)),
             _ => {
                 let channel = self.name()?;
-                if self.token(&Token::Comma) {
-                    self.string()?;
-                }
-                Listen::Notify(channel)
+                let payload = match self.token(&Token::Comma) {
+                    true => self.string()?,
+                    false => String::new(),
+                };
+                Listen::Notify { channel, payload }
             }
         };
         Ok(Statement::Listen(listen))

@@ -212,6 +212,20 @@ impl<'a> Tokens<'a> {
         found
     }
 
+    /// Where these words stand that end the statement, as an index among the tokens that are left.
+    pub fn position_of_last_words(&self, words: &[&str]) -> Option<usize> {
+        let left =
+            (self.parser.index()..).take_while(|index| self.parser.token_at(*index).token != Token::EOF);
+        let is_blank = |index: &usize| matches!(self.parser.token_at(*index).token, Token::Whitespace(_));
+        let solid: Vec<usize> = left.filter(|index| !is_blank(index)).collect();
+        let last = solid.get(solid.len().checked_sub(words.len())?..)?;
+        let fits = last.iter().zip(words).all(|(index, word)| {
+            matches!(&self.parser.token_at(*index).token, Token::Word(found)
+                if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+        });
+        last.first().copied().filter(|_| fits)
+    }
+
     fn next_is_parenthesis(&self, index: usize) -> bool {
         let rest = (index..).map(|index| &self.parser.token_at(index).token);
         rest.into_iter()

@@ -1,4 +1,4 @@
-//! Transactions and savepoints. Modes are read and have no effect: every statement is on its own.
+//! Transactions and savepoints.
 
 use crate::error::{Error, Result};
 use crate::statement::{Statement, Transaction};
@@ -22,13 +22,13 @@ impl Tokens<'_> {
                     return Err(self.here(Error::unsupported("BEGIN STATEMENT SET is not supported yet")));
                 }
                 let _ = self.one_of(&["WORK", "TRANSACTION"]);
-                self.transaction_modes()?;
-                Transaction::Begin { start: false }
+                let modes = self.transaction_modes()?;
+                Transaction::Begin { start: false, modes }
             }
             Some("START") => {
                 self.expect_word("TRANSACTION")?;
-                self.transaction_modes()?;
-                Transaction::Begin { start: true }
+                let modes = self.transaction_modes()?;
+                Transaction::Begin { start: true, modes }
             }
             Some("COMMIT" | "END") => {
                 self.refuse_prepared("COMMIT")?;

@@ -82,6 +82,14 @@ impl Display for PlanKind {
             PlanKind::CreateRelation(create) => create.fmt(f),
             PlanKind::CreateView(create) => create.fmt(f),
             PlanKind::Drop(drop) => write!(f, "Drop {}", Ids(&drop.objects)),
+            PlanKind::Change(change) => write!(f, "{change:?}"),
+            PlanKind::CreateTableAs(create) => {
+                write!(f, "{}", create.create.text())?;
+                match &create.insert {
+                    Some(insert) => write!(f, "\n{}", insert.text()),
+                    None => Ok(()),
+                }
+            }
             PlanKind::AlterView(alter) => match &alter.action {
                 AlterViewAction::Pause => write!(f, "AlterView {} Pause", alter.view),
                 AlterViewAction::Resume => write!(f, "AlterView {} Resume", alter.view),

@@ -19,8 +19,9 @@ const COLUMNS_MAX: usize = 1600;
 
 pub fn plan_table(create: &CreateTable, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let kind = if create.stream { "stream" } else { "table" };
-    let place = place(
+    let place = place_of(
         &create.name,
+        create.temporary,
         create.or_replace,
         create.if_not_exists,
         kind,
@@ -204,13 +205,36 @@ pub fn place(
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Place> {
+    place_of(name, false, or_replace, if_not_exists, kind, text, context)
+}
+
+/// As [`place`], among the temporary objects of the session where `temporary` is set.
+pub fn place_of(
+    name: &ast::ObjectName,
+    temporary: bool,
+    or_replace: bool,
+    if_not_exists: bool,
+    kind: &str,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Place> {
     let at = |error: Error| error.or_position(position_of(name, text));
     if or_replace && if_not_exists {
         return Err(at(Error::syntax(
             "OR REPLACE and IF NOT EXISTS exclude each other",
         )));
     }
-    let new = names::new_name(name, context).map_err(at)?;
+    let new = match temporary {
+        true => names::new_temporary_name(name, context),
+        false => names::new_name(name, context),
+    };
+    let new = new.map_err(at)?;
+    if context.catalog.find_index(&new).is_some() {
+        let message = format!("relation \"{}\" already exists", new.name);
+        return Err(at(
+            Error::new(ErrorKind::DuplicateTable, message).with_detail("It is an index.")
+        ));
+    }
     let Some(existing) = context.catalog.find(&new) else {
         return Ok(Place::Free {
             name: new,

@@ -68,6 +68,7 @@ fn plan_at(
     };
     let kept = QueryToKeep {
         what: "a sink",
+        schema: &name.schema,
         name: &create.name,
         columns: &[],
         query,

@@ -11,7 +11,6 @@ use sqlparser::tokenizer::Location;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{CreateView, Notice, ObjectDraft, Plan, PlanKind};
-use crate::settings::Settings;
 use crate::statement::CreateView as Statement;
 use crate::text::SourceText;
 
@@ -67,6 +66,7 @@ fn plan_at(
     let query = QueryToKeep {
         what: "a streaming view",
         name: &create.name,
+        schema: &name.schema,
         columns: &create.columns,
         query: &create.query,
         replaces,
@@ -107,6 +107,8 @@ pub struct QueryToKeep<'a> {
     pub what: &'static str,
     /// What it is to be called.
     pub name: &'a sqlparser::ast::ObjectName,
+    /// Where it is to be.
+    pub schema: &'a str,
     /// Names for the first columns.
     pub columns: &'a [sqlparser::ast::Ident],
     pub query: &'a sqlparser::ast::Query,
@@ -123,7 +125,7 @@ pub struct KeptQuery {
 
 impl QueryToKeep<'_> {
     pub fn plan(&self, text: &SourceText, context: &PlanContext<'_>) -> Result<KeptQuery> {
-        let settings = Settings::default();
+        let settings = names::fixed_settings(self.schema);
         let fixed = PlanContext {
             settings: &settings,
             parameter_types: &[],

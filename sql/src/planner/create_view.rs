@@ -6,12 +6,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::logical_expr::{LogicalPlan, TableSource};
-use millpond_catalog::{Object, ObjectId, ObjectKind, PlainView};
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{LogicalPlan, SubqueryAlias, TableSource};
+use millpond_catalog::{DEFAULT_SCHEMA, Object, ObjectId, ObjectKind, PlainView};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{CreateRelation, ObjectDraft, Plan, PlanKind};
-use crate::settings::Settings;
 use crate::statement::{CreatePlainView as Statement, Statement as AnyStatement};
 use crate::text::SourceText;
 
@@ -37,7 +39,7 @@ pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) ->
         }
         Place::Free { name, replaces } => (name, replaces),
     };
-    let settings = Settings::default();
+    let settings = names::fixed_settings(&name.schema);
     let fixed = PlanContext {
         settings: &settings,
         parameter_types: &[],
@@ -114,7 +116,7 @@ pub fn expand(
     let AnyStatement::CreatePlainView(create) = &statement.statement else {
         return Err(broken());
     };
-    let settings = Settings::default();
+    let settings = names::fixed_settings(&object.name.schema);
     let fixed = PlanContext {
         settings: &settings,
         parameter_types: &[],
@@ -129,7 +131,11 @@ pub fn expand(
         position: None,
         ..error
     };
-    let planned = query::plan(&create.query, inner, &statement.text, &fixed).map_err(unplaced)?;
+    let mut planned = query::plan(&create.query, inner, &statement.text, &fixed).map_err(unplaced)?;
+    if object.name.schema != DEFAULT_SCHEMA {
+        planned.plan = with_schemas(planned.plan, &fixed)
+            .map_err(|error| translate::translate(error, &statement.text))?;
+    }
     let fields: Vec<_> = object
         .columns
         .iter()
@@ -141,4 +147,29 @@ pub fn expand(
     let mut views = planned.views;
     views.push(object.id);
     Ok((Expanded { schema, plan }, views))
+}
+
+/// Says the schema of relations that the view's own schema has, where a reader would look elsewhere.
+fn with_schemas(plan: LogicalPlan, context: &PlanContext<'_>) -> DataFusionResult<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::TableScan(mut scan) = node else {
+            return Ok(Transformed::no(node));
+        };
+        let name = scan.table_name.table().to_owned();
+        let found = match scan.table_name.schema() {
+            None => names::find(None, &name, context),
+            Some(_) => None,
+        };
+        let Some(object) = found.filter(|object| object.name.schema != DEFAULT_SCHEMA) else {
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        };
+        let alias = scan.table_name.clone();
+        scan.table_name = TableReference::partial(object.name.schema.clone(), name);
+        let schema = scan.projected_schema.as_ref().clone();
+        scan.projected_schema = Arc::new(schema.replace_qualifier(scan.table_name.clone()));
+        let scan = Arc::new(LogicalPlan::TableScan(scan));
+        let aliased = SubqueryAlias::try_new(scan, alias)?;
+        Ok(Transformed::yes(LogicalPlan::SubqueryAlias(aliased)))
+    })
+    .map(|transformed| transformed.data)
 }

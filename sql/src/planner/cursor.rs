@@ -25,6 +25,7 @@ pub fn plan(declare: &Statement, text: &SourceText, context: &PlanContext<'_>) -
     let kind = PlanKind::DeclareCursor(DeclareCursor {
         name: declare.name.clone(),
         binary: declare.binary,
+        scroll: declare.scroll,
         hold: declare.hold,
         rows,
     });

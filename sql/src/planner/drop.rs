@@ -18,6 +18,7 @@ pub fn plan(drop: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
         DropKind::Stream => "DROP STREAM",
         DropKind::Source => "DROP SOURCE",
         DropKind::View => "DROP STREAMING VIEW",
+        DropKind::AnyView => "DROP VIEW",
         DropKind::Sink => "DROP SINK",
     };
     let mut notices = Vec::new();

@@ -6,10 +6,12 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator, ScalarUDF, ScalarUDFImpl, binary_expr};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion::logical_expr::{
+    Cast, Expr, ExprSchemable, GetFieldAccess, Operator, ScalarUDF, ScalarUDFImpl, binary_expr, lit,
+};
 use datafusion::scalar::ScalarValue;
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, SystemType};
 use sqlparser::ast::BinaryOperator;
 
 use crate::function::{NumericDivide, NumericMultiply, TimestampDifference};
@@ -21,6 +23,29 @@ use super::literal;
 pub struct Operators;
 
 impl ExprPlanner for Operators {
+    /// The vectors of system tables are counted from 0.
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        let RawFieldAccessExpr { field_access, expr } = access;
+        let field_access = match (field_access, expr.to_field(schema)) {
+            (GetFieldAccess::ListIndex { key }, Ok((_, field)))
+                if matches!(
+                    SqlType::of(&field),
+                    SqlType::System(SystemType::Int2Vector | SystemType::OidVector)
+                ) =>
+            {
+                GetFieldAccess::ListIndex {
+                    key: Box::new(*key + lit(1_i64)),
+                }
+            }
+            (other, _) => other,
+        };
+        Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }))
+    }
+
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let RawBinaryExpr { op, left, right } = expr;
         if matches!(op, BinaryOperator::And | BinaryOperator::Or) {

@@ -6,12 +6,36 @@ use millpond_catalog::{DEFAULT_SCHEMA, Object, ObjectName};
 use sqlparser::ast;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::settings::Settings;
 use crate::suggest;
 
 use super::PlanContext;
 
 /// Schemas whose relations the server makes.
 pub const SYSTEM_SCHEMAS: [&str; 3] = ["pg_catalog", "information_schema", "sys"];
+
+/// How the schemas of temporary objects begin.
+const TEMPORARY: &str = "pg_temp_";
+
+/// All objects but the temporary ones of other sessions.
+fn visible<'a>(context: &PlanContext<'a>) -> impl Iterator<Item = &'a Arc<Object>> {
+    let own = context.settings.temporary_schema();
+    let objects = context.catalog.objects();
+    objects.filter(move |o| !o.name.schema.starts_with(TEMPORARY) || own == Some(o.name.schema.as_str()))
+}
+
+/// Settings under which the text of an object in `schema` always means the same: names without a schema are looked up
+/// there, and then in the default schema.
+pub fn fixed_settings(schema: &str) -> Settings {
+    let mut settings = Settings::default();
+    if schema != DEFAULT_SCHEMA {
+        let path = format!("{}, {DEFAULT_SCHEMA}", ObjectName::quote(schema));
+        settings
+            .set("search_path", Some(&path))
+            .expect("a search path takes any list of names");
+    }
+    settings
+}
 
 /// A name as stored: folded to lower case unless quoted.
 pub fn fold(ident: &ast::Ident) -> String {
@@ -44,7 +68,7 @@ pub fn new_name(name: &ast::ObjectName, context: &PlanContext<'_>) -> Result<Obj
             let path = context.settings.search_path();
             let first = path
                 .into_iter()
-                .find(|s| s == DEFAULT_SCHEMA || SYSTEM_SCHEMAS.contains(&s.as_str()));
+                .find(|s| !s.starts_with(TEMPORARY) && schema_exists(s, context));
             first.ok_or_else(|| {
                 Error::new(
                     ErrorKind::UndefinedSchema,
@@ -61,7 +85,40 @@ pub fn new_name(name: &ast::ObjectName, context: &PlanContext<'_>) -> Result<Obj
         )
         .with_hint("Create objects in the schema \"public\"."));
     }
-    check_schema(&schema)?;
+    let schema = session_schema(schema, context);
+    check_schema(&schema, context)?;
+    check_length(&name)?;
+    Ok(ObjectName { schema, name })
+}
+
+/// The name for a new object that only the session sees.
+pub fn new_temporary_name(name: &ast::ObjectName, context: &PlanContext<'_>) -> Result<ObjectName> {
+    let (schema, name) = split(name)?;
+    let Some(temporary) = context.settings.temporary_schema() else {
+        return Err(Error::unsupported("temporary objects need a session"));
+    };
+    let schema = schema.map(|schema| session_schema(schema, context));
+    if schema.is_some_and(|schema| schema != temporary) {
+        return Err(Error::new(
+            ErrorKind::InvalidTableDefinition,
+            "cannot create temporary relation in non-temporary schema",
+        ));
+    }
+    check_length(&name)?;
+    Ok(ObjectName::new(temporary, name))
+}
+
+/// `pg_temp` is the schema of the session's own temporary objects.
+fn session_schema(schema: String, context: &PlanContext<'_>) -> String {
+    match context.settings.temporary_schema() {
+        Some(temporary) if schema == "pg_temp" => temporary.to_owned(),
+        _ => schema,
+    }
+}
+
+/// # Errors
+/// An empty name, or a longer one than Postgres has.
+pub fn check_length(name: &str) -> Result<()> {
     if name.is_empty() {
         return Err(Error::syntax("zero-length delimited identifier"));
     }
@@ -72,14 +129,27 @@ pub fn new_name(name: &ast::ObjectName, context: &PlanContext<'_>) -> Result<Obj
         )
         .with_detail("Names have at most 63 bytes."));
     }
-    Ok(ObjectName { schema, name })
+    Ok(())
 }
 
-fn check_schema(schema: &str) -> Result<()> {
-    if schema == DEFAULT_SCHEMA || SYSTEM_SCHEMAS.contains(&schema) {
+/// Whether an object or index has the name.
+pub fn is_taken(name: &ObjectName, context: &PlanContext<'_>) -> bool {
+    context.catalog.find(name).is_some() || context.catalog.find_index(name).is_some()
+}
+
+pub fn schema_exists(schema: &str, context: &PlanContext<'_>) -> bool {
+    schema == DEFAULT_SCHEMA
+        || SYSTEM_SCHEMAS.contains(&schema)
+        || context.catalog.schema(schema).is_some()
+        || context.settings.temporary_schema() == Some(schema)
+}
+
+fn check_schema(schema: &str, context: &PlanContext<'_>) -> Result<()> {
+    if schema_exists(schema, context) {
         return Ok(());
     }
-    let known = SYSTEM_SCHEMAS.iter().copied().chain([DEFAULT_SCHEMA]);
+    let own = context.catalog.schemas().map(|(name, _)| name);
+    let known = SYSTEM_SCHEMAS.iter().copied().chain([DEFAULT_SCHEMA]).chain(own);
     Err(Error::new(
         ErrorKind::UndefinedSchema,
         format!("schema \"{schema}\" does not exist"),
@@ -90,7 +160,10 @@ fn check_schema(schema: &str) -> Result<()> {
 /// The object of this name, if there is one. A name without a schema is looked up along the search path.
 pub fn find<'a>(schema: Option<&str>, name: &str, context: &PlanContext<'a>) -> Option<&'a Arc<Object>> {
     match schema {
-        Some(schema) => context.catalog.find(&ObjectName::new(schema, name)),
+        Some(schema) => {
+            let schema = session_schema(schema.to_owned(), context);
+            context.catalog.find(&ObjectName::new(schema, name))
+        }
         None => {
             let path = context.settings.search_path();
             path.into_iter()
@@ -110,7 +183,7 @@ pub fn lookup<'a>(name: &ast::ObjectName, context: &PlanContext<'a>) -> Result<&
 
 /// The error for a relation that does not exist.
 pub fn not_found(schema: Option<&str>, name: &str, context: &PlanContext<'_>) -> Error {
-    if let Some(error) = schema.and_then(|schema| check_schema(schema).err()) {
+    if let Some(error) = schema.and_then(|schema| check_schema(schema, context).err()) {
         // As Postgres: a missing schema in FROM is a missing table.
         return Error {
             kind: ErrorKind::UndefinedTable,
@@ -126,14 +199,14 @@ pub fn not_found(schema: Option<&str>, name: &str, context: &PlanContext<'_>) ->
         format!("relation \"{shown}\" does not exist"),
     );
     // The same name in a schema that is not searched.
-    let elsewhere = context.catalog.objects().find(|o| o.name.name == name);
+    let elsewhere = visible(context).find(|o| o.name.name == name);
     if let (None, Some(object)) = (schema, elsewhere) {
         return error.with_hint(format!(
             "Did you mean \"{}.{}\"?",
             object.name.schema, object.name.name
         ));
     }
-    let mut names: Vec<String> = context.catalog.objects().map(|o| o.name.name.clone()).collect();
+    let mut names: Vec<String> = visible(context).map(|o| o.name.name.clone()).collect();
     if let Some(schema) = schema.filter(|s| SYSTEM_SCHEMAS.contains(s)) {
         names = context.relations.system_table_names(schema);
     }

@@ -127,14 +127,20 @@ pub fn resolve(
     let count = declared
         .len()
         .max(inferred.keys().next_back().map_or(0, |last| last + 1));
-    let types: Vec<SqlType> = (0..count)
+    let types = (0..count)
         .map(|i| {
             let declared = declared.get(i).cloned().flatten();
-            declared
-                .or_else(|| inferred.get(&i).cloned().flatten())
-                .unwrap_or(SqlType::Text)
+            match (declared, inferred.get(&i)) {
+                (Some(declared), _) => Ok(declared),
+                (None, Some(inferred)) => Ok(inferred.clone().unwrap_or(SqlType::Text)),
+                // The statement does not have it, but one of a higher number.
+                (None, None) => Err(external(Error::new(
+                    ErrorKind::IndeterminateParameter,
+                    format!("could not determine data type of parameter ${}", i + 1),
+                ))),
+            }
         })
-        .collect();
+        .collect::<DataFusionResult<Vec<SqlType>>>()?;
     if count == 0 {
         return Ok((plan, types));
     }

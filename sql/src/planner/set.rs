@@ -7,15 +7,14 @@ use crate::statement::{Reset, Set as Statement};
 use crate::text::SourceText;
 
 pub fn plan_set(set: &Statement, text: &SourceText) -> Result<Plan> {
-    let mut settings = Settings::default();
-    let setting = settings
-        .set(&set.name, set.value.as_deref())
+    let (name, value) = Settings::check(&set.name, set.value.as_deref())
         .map_err(|error| error.or_position(Some(text.position_of_byte(set.position))))?;
-    let value = set.value.as_ref().map(|_| settings.value(setting).to_owned());
+    // Modes of a transaction end with it, however they are set.
+    let local = set.local || name.starts_with("transaction_");
     Ok(PlanKind::Set(Set {
-        name: setting.name,
+        name,
         value,
-        local: set.local,
+        local,
         tag: "SET",
     })
     .into())
@@ -25,9 +24,9 @@ pub fn plan_reset(reset: &Reset) -> Result<Plan> {
     match reset {
         Reset::All => Ok(PlanKind::ResetAll.into()),
         Reset::Setting(name) => {
-            let setting = Settings::default().set(name, None)?;
+            let (name, _) = Settings::check(name, None)?;
             Ok(PlanKind::Set(Set {
-                name: setting.name,
+                name,
                 value: None,
                 local: false,
                 tag: "RESET",

@@ -12,9 +12,8 @@ use super::{PlanContext, names, select};
 pub fn plan(show: &Show, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     match show {
         Show::Setting(name) => {
-            let setting = crate::settings::Settings::find(name)?;
-            let value = context.settings.value(setting).to_owned();
-            Ok(rows(&[setting.name], vec![vec![Some(value)]]))
+            let (shown, value) = context.settings.shown(name)?;
+            Ok(rows(&[shown], vec![vec![Some(value.to_owned())]]))
         }
         Show::AllSettings => {
             let all = context.settings.all().into_iter();
@@ -74,7 +73,7 @@ pub fn is_kind(object: &Object, kind: DropKind) -> bool {
         (ObjectKind::Table(table), DropKind::Stream) => table.stream,
         (ObjectKind::Table(_) | ObjectKind::Source(_), DropKind::Table) => true,
         (ObjectKind::Source(_), DropKind::Source | DropKind::Stream) => true,
-        (ObjectKind::View(_) | ObjectKind::PlainView(_), DropKind::View)
+        (ObjectKind::View(_) | ObjectKind::PlainView(_), DropKind::View | DropKind::AnyView)
         | (ObjectKind::Sink(_), DropKind::Sink) => true,
         _ => false,
     }
@@ -86,7 +85,8 @@ fn objects(kind: ShowObjects, like: Option<&str>, context: &PlanContext<'_>) -> 
         let schemas = names::SYSTEM_SCHEMAS
             .iter()
             .copied()
-            .chain([millpond_catalog::DEFAULT_SCHEMA]);
+            .chain([millpond_catalog::DEFAULT_SCHEMA])
+            .chain(context.catalog.schemas().map(|(name, _)| name));
         let mut schemas: Vec<_> = schemas.filter(|s| matches(s)).collect();
         schemas.sort_unstable();
         return rows(

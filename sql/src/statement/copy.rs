@@ -1,4 +1,4 @@
-//! `COPY`: rows as text, in and out.
+//! `COPY`: rows in and out.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -29,6 +29,8 @@ pub enum CopyRelation {
 /// How rows are written. Characters are of one byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyOptions {
+    /// Postgres' binary format: nothing else is said then.
+    pub binary: bool,
     pub csv: bool,
     pub delimiter: u8,
     /// What stands for NULL.
@@ -51,6 +53,7 @@ impl CopyOptions {
     /// What a format has when nothing is said.
     pub fn of_format(csv: bool) -> Self {
         Self {
+            binary: false,
             csv,
             delimiter: if csv { b',' } else { b'\t' },
             null: if csv { "" } else { "\\N" }.to_owned(),
@@ -73,7 +76,11 @@ impl Display for Copy {
         f.write_str(if self.from { " FROM STDIN" } else { " TO STDOUT" })?;
         let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
         let byte = |byte: u8| text(&char::from(byte).to_string());
+        if self.options.binary {
+            return f.write_str(" WITH (FORMAT binary)");
+        }
         let CopyOptions {
+            binary: _,
             csv,
             delimiter,
             null,

@@ -28,7 +28,7 @@ impl Display for Name<'_> {
 }
 
 /// Text as a string literal.
-struct Quoted<'a>(&'a str);
+pub(super) struct Quoted<'a>(pub(super) &'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -49,6 +49,9 @@ impl Display for Statement {
             Statement::CreatePlainView(create) => create.fmt(f),
             Statement::CreateSink(create) => create.fmt(f),
             Statement::Drop(drop) => drop.fmt(f),
+            Statement::Definition(definition) => definition.fmt(f),
+            Statement::CreateTableAs(create) => create.fmt(f),
+            Statement::Accepted(accepted) => f.write_str(accepted.tag),
             Statement::AlterView(alter) => alter.fmt(f),
             Statement::Insert(insert) => insert.fmt(f),
             Statement::Update(update) => update.fmt(f),
@@ -107,7 +110,11 @@ impl Display for WithOption {
 
 impl Display for CreateTable {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let kind = if self.stream { "STREAM" } else { "TABLE" };
+        let kind = match (self.stream, self.temporary) {
+            (true, _) => "STREAM",
+            (false, true) => "TEMPORARY TABLE",
+            (false, false) => "TABLE",
+        };
         create(self.or_replace, kind, self.if_not_exists, &self.name, f)?;
         self.elements.fmt(f)?;
         f.write_str(when(self.append_only && !self.stream, " APPEND ONLY"))?;
@@ -326,11 +333,37 @@ impl Display for Set {
     }
 }
 
+/// Transaction modes as they are written.
+struct Modes<'a>(&'a [(&'static str, String)]);
+
+impl Display for Modes<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        for (i, (name, value)) in self.0.iter().enumerate() {
+            f.write_str(when(i > 0, ", "))?;
+            match (*name, value.as_str()) {
+                ("isolation", level) => write!(f, "ISOLATION LEVEL {}", level.to_uppercase())?,
+                ("read_only", "on") => f.write_str("READ ONLY")?,
+                ("read_only", _) => f.write_str("READ WRITE")?,
+                (_, "on") => f.write_str("DEFERRABLE")?,
+                _ => f.write_str("NOT DEFERRABLE")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Display for Transaction {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Transaction::Begin { start: false } => f.write_str("BEGIN"),
-            Transaction::Begin { start: true } => f.write_str("START TRANSACTION"),
+            Transaction::Begin { start, modes } => {
+                f.write_str(if *start { "START TRANSACTION" } else { "BEGIN" })?;
+                f.write_str(when(!modes.is_empty(), " "))?;
+                Modes(modes).fmt(f)
+            }
+            Transaction::Modes(modes) => write!(f, "SET TRANSACTION {}", Modes(modes)),
+            Transaction::DefaultModes(modes) => {
+                write!(f, "SET SESSION CHARACTERISTICS AS TRANSACTION {}", Modes(modes))
+            }
             Transaction::Commit => f.write_str("COMMIT"),
             Transaction::Rollback => f.write_str("ROLLBACK"),
             Transaction::Savepoint(name) => write!(f, "SAVEPOINT {}", Name(name)),
@@ -373,9 +406,10 @@ impl Display for Target {
 impl Display for DeclareCursor {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let (binary, hold) = (when(self.binary, "BINARY "), when(self.hold, " WITH HOLD"));
+        let scroll = when(self.scroll, "SCROLL ");
         write!(
             f,
-            "DECLARE {} {binary}CURSOR{hold} FOR {}",
+            "DECLARE {} {binary}{scroll}CURSOR{hold} FOR {}",
             Name(&self.name),
             self.rows
         )
@@ -411,10 +445,16 @@ impl Display for Subscribe {
 impl Display for Fetch {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let verb = if self.skip { "MOVE" } else { "FETCH" };
-        match self.count {
-            Some(count) => write!(f, "{verb} FORWARD {count} FROM {}", Name(&self.cursor))?,
-            None => write!(f, "{verb} FORWARD ALL FROM {}", Name(&self.cursor))?,
+        f.write_str(verb)?;
+        match self.direction {
+            Direction::Forward(Some(count)) => write!(f, " FORWARD {count}")?,
+            Direction::Forward(None) => f.write_str(" FORWARD ALL")?,
+            Direction::Backward(Some(count)) => write!(f, " BACKWARD {count}")?,
+            Direction::Backward(None) => f.write_str(" BACKWARD ALL")?,
+            Direction::Absolute(row) => write!(f, " ABSOLUTE {row}")?,
+            Direction::Relative(rows) => write!(f, " RELATIVE {rows}")?,
         }
+        write!(f, " FROM {}", Name(&self.cursor))?;
         match self.timeout_ms {
             Some(ms) => write!(f, " WITH (timeout = '{ms}ms')"),
             None => Ok(()),
@@ -439,7 +479,12 @@ impl Display for Listen {
             Listen::Listen(channel) => write!(f, "LISTEN {}", Name(channel)),
             Listen::Unlisten(Target::All) => f.write_str("UNLISTEN *"),
             Listen::Unlisten(Target::Named(channel)) => write!(f, "UNLISTEN {}", Name(channel)),
-            Listen::Notify(channel) => write!(f, "NOTIFY {}", Name(channel)),
+            Listen::Notify { channel, payload } if payload.is_empty() => {
+                write!(f, "NOTIFY {}", Name(channel))
+            }
+            Listen::Notify { channel, payload } => {
+                write!(f, "NOTIFY {}, {}", Name(channel), Quoted(payload))
+            }
         }
     }
 }
@@ -451,6 +496,7 @@ impl fmt::Display for DropKind {
             DropKind::Stream => "STREAM",
             DropKind::Source => "SOURCE",
             DropKind::View => "STREAMING VIEW",
+            DropKind::AnyView => "VIEW",
             DropKind::Sink => "SINK",
         })
     }

@@ -44,8 +44,9 @@ error Syntax: syntax error at or near "FROM"
 ====
 CREATE SINK s AS SELECT FROM WHERE WITH (connector = 'x')
 ----
-error Syntax: expected an expression, found: FROM
+error Syntax: syntax error at or near "WHERE"
   at 30: WHERE
+  detail: Expected a relation.
 
 ====
 CREATE SINK s INTO t FROM v

@@ -13,12 +13,12 @@ SET TimeZone TO '+05:30'
 ====
 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY
 ----
-SET default_transaction_isolation TO 'read committed'
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY
 
 ====
 SET TRANSACTION READ WRITE; SET NAMES 'utf8'; SET spark.sql.shuffle.partitions = 100; SET x TO DEFAULT; SET extra_float_digits = -3; set session authorization default
 ----
-SET LOCAL transaction_read_only TO 'off'
+SET TRANSACTION READ WRITE
 SET client_encoding TO 'utf8'
 SET spark.sql.shuffle.partitions TO '100'
 SET x TO DEFAULT
@@ -55,8 +55,8 @@ SHOW SCHEMAS
 BEGIN; BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY; START TRANSACTION READ WRITE; COMMIT WORK; END; ROLLBACK; ABORT; SAVEPOINT s; RELEASE SAVEPOINT s; ROLLBACK TO s; ROLLBACK AND NO CHAIN
 ----
 BEGIN
-BEGIN
-START TRANSACTION
+BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY
+START TRANSACTION READ WRITE
 COMMIT
 COMMIT
 ROLLBACK
@@ -95,9 +95,7 @@ CLOSE ALL
 ====
 FETCH BACKWARD 3 FROM c
 ----
-error Unsupported: FETCH BACKWARD is not supported yet
-  at 7: BACKWARD
-  hint: Cursors go forward only.
+FETCH BACKWARD 3 FROM c
 
 ====
 DISCARD ALL; DISCARD TEMP; LISTEN a; UNLISTEN *; NOTIFY a, 'payload'; FLUSH; FLUSH v; WAIT; WAIT v
@@ -106,7 +104,7 @@ DISCARD ALL
 DISCARD TEMP
 LISTEN a
 UNLISTEN *
-NOTIFY a
+NOTIFY a, 'payload'
 FLUSH
 FLUSH v
 FLUSH
@@ -158,9 +156,9 @@ error Unsupported: ALTER STREAMING VIEW .. AS is not supported yet
 ====
 ALTER TABLE t ADD COLUMN a int
 ----
-error Unsupported: ALTER TABLE is not supported yet
-  at 7: TABLE
-  hint: ALTER STREAMING VIEW v PAUSE, RESUME and SET are supported, and the same for sinks.
+error Unsupported: ALTER TABLE .. ADD is not supported yet
+  at 15: ADD
+  hint: Create another table and fill it with INSERT .. SELECT.
 
 ====
 DROP TABLE t; DROP TABLE IF EXISTS a, b CASCADE; DROP STREAMING VIEW v RESTRICT; DROP MATERIALIZED VIEW v; DROP SOURCE s; DROP STREAM s; DROP VIEW v
@@ -171,13 +169,12 @@ DROP STREAMING VIEW v
 DROP STREAMING VIEW v
 DROP SOURCE s
 DROP STREAM s
-DROP STREAMING VIEW v
+DROP VIEW v
 
 ====
 DROP SCHEMA s
 ----
-error Unsupported: DROP SCHEMA is not supported yet
-  at 6: SCHEMA
+DROP SCHEMA s
 
 ====
 SET x

@@ -117,7 +117,7 @@ WITH x AS (SELECT 1) SELECT * FROM x UNION ALL TABLE t
 SELECT E'a\nb', U&'d', $$dollar$$, 1_000, 'a'
   'b'
 ----
-SELECT E'a\nb', U&'d', $$dollar$$, 1_000, 'ab'
+SELECT E'a\nb', 'd', $$dollar$$, 1_000, 'ab'
 
 ====
 SELECT a FROM t EMIT CHANGES

@@ -73,12 +73,14 @@ error UndefinedFunction: function lowr does not exist
 SELECT abs(c) FROM t
 ----
 error UndefinedFunction: function abs(text) does not exist
+  at 8: abs(c)
   hint: No function matches the given name and argument types. You might need to add explicit type casts.
 
 ====
 SELECT sum(c) FROM t
 ----
 error UndefinedFunction: function sum(text) does not exist
+  at 8: sum(c)
   hint: No function matches the given name and argument types. You might need to add explicit type casts.
 
 ====
@@ -112,6 +114,7 @@ error Grouping: column "t.a" must appear in the GROUP BY clause or be used in an
 SELECT a FROM t WHERE count(*) > 1
 ----
 error Grouping: aggregate functions are not allowed in the WHERE clause. Consider using HAVING instead
+  at 23: count(*)
 
 ====
 SELECT count(sum(a)) FROM t
@@ -144,26 +147,31 @@ error Syntax: each UNION query must have the same number of columns
 SELECT a FROM t UNION SELECT ts FROM t
 ----
 error TypeMismatch: UNION types integer and timestamp without time zone cannot be matched
+  at 30: ts
 
 ====
 SELECT 'x'::int
 ----
 error InvalidTextRepresentation: invalid input syntax for type integer: "x"
+  at 8: 'x'::int
 
 ====
 SELECT '2024-13-01'::timestamp
 ----
 error DatetimeOverflow: date/time field value out of range: "2024-13-01"
+  at 8: '2024-13-01'::timest
 
 ====
 SELECT 'hello'::timestamp
 ----
 error InvalidDatetimeFormat: invalid input syntax for type timestamp: "hello"
+  at 8: 'hello'::timestamp
 
 ====
 SELECT '99999999999'::int
 ----
 error NumericOutOfRange: value "99999999999" is out of range for type integer
+  at 8: '99999999999'::int
 
 ====
 SELECT 99999999999::int
@@ -174,11 +182,13 @@ error NumericOutOfRange: integer out of range
 SELECT 'x'::nope
 ----
 error UndefinedObject: type "nope" does not exist
+  at 13: nope
 
 ====
 SELECT a::nope FROM t
 ----
 error UndefinedObject: type "nope" does not exist
+  at 11: nope
 
 ====
 SELECT * FROM t JOIN t ON true
@@ -223,8 +233,8 @@ error Unsupported: FOR UPDATE and FOR SHARE are not supported
 ====
 SELECT * INTO x FROM t
 ----
-error Unsupported: SELECT INTO is not supported yet
-  hint: Use CREATE TABLE and INSERT .. SELECT, or CREATE STREAMING VIEW.
+CREATE TABLE public.x (a integer, b bigint, c text, ts timestamp without time zone)
+INSERT INTO public.x SELECT * FROM t
 
 ====
 SELECT * FROM t TABLESAMPLE BERNOULLI (10)
@@ -273,6 +283,7 @@ error UndefinedTable: relation "nope" does not exist
 SELECT interval 'x'
 ----
 error InvalidDatetimeFormat: invalid input syntax for type interval: "x"
+  at 17: 'x'
 
 ====
 VALUES (1), (2, 3)
@@ -283,6 +294,7 @@ error Syntax: inconsistent data length across values list: got 2 values in row 1
 VALUES (1), ('x')
 ----
 error InvalidTextRepresentation: invalid input syntax for type integer: "x"
+  at 14: 'x')
 
 ====
 SELECT a FROM t ORDER BY nope

@@ -121,6 +121,7 @@ error DuplicateColumn: column "a" specified more than once
 INSERT INTO t (a) VALUES ('x')
 ----
 error InvalidTextRepresentation: invalid input syntax for type integer: "x"
+  at 27: 'x')
 
 ====
 INSERT INTO t (a) VALUES (now())

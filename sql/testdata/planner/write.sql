@@ -111,6 +111,7 @@ error Unsupported: this form of a subquery for several columns in SET is not sup
 UPDATE t SET a = 'x'
 ----
 error InvalidTextRepresentation: invalid input syntax for type integer: "x"
+  at 18: 'x'
 
 ====
 UPDATE t SET b = 5, a = 1.5

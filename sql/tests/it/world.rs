@@ -56,7 +56,7 @@ impl World {
                 .objects
                 .into_iter()
                 .for_each(|id| self.catalog.apply(Edit::Dropped(id))),
-            PlanKind::Set(set) => drop(self.settings.set(set.name, set.value.as_deref()).unwrap()),
+            PlanKind::Set(set) => self.settings.set(&set.name, set.value.as_deref()).unwrap(),
             PlanKind::ResetAll => self.settings.reset_all(),
             _ => {}
         }

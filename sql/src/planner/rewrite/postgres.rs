@@ -27,6 +27,13 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 *expr = modulo;
             }
         }
+        // Functions that are called without parentheses.
+        Expr::Identifier(ident)
+            if ident.quote_style.is_none()
+                && ["current_schema", "current_role"].contains(&fold(ident).as_str()) =>
+        {
+            *expr = call(&fold(ident), Vec::new());
+        }
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
             if let Some(elements) = array_literal(right) {
                 **right = Expr::Array(Array {
@@ -82,7 +89,16 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             data_type,
             ..
         } => {
-            if let Some(function) = registry_type(data_type) {
+            if is_oid(data_type) && !matches!(**inner, Expr::Value(_)) {
+                // The number of a `regclass`, which is kept like an oid and would stay one.
+                let number = std::mem::replace(inner.as_mut(), null());
+                **inner = cast(number, DataType::BigInt(None));
+            } else if *data_type == DataType::Uuid
+                && let Expr::Value(value) = inner.as_mut()
+                && let Value::SingleQuotedString(text) = &mut value.value
+            {
+                *text = crate::planner::literal::uuid(text)?;
+            } else if let Some(function) = registry_type(data_type) {
                 let inner = std::mem::replace(inner.as_mut(), null());
                 *expr = call(function, vec![inner]);
             } else if let Some(length) = varchar_length(data_type) {
@@ -296,6 +312,14 @@ fn custom_operator(parts: &[String]) -> Result<BinaryOperator> {
         "||" => BinaryOperator::StringConcat,
         other => return Err(Error::unsupported(format!("operator {other} is not supported"))),
     })
+}
+
+fn is_oid(data_type: &DataType) -> bool {
+    let DataType::Custom(name, _) = data_type else {
+        return false;
+    };
+    let last = name.0.last().and_then(|part| part.as_ident()).map(fold);
+    last.as_deref() == Some("oid")
 }
 
 /// The function that stands for a cast to a type whose text is looked up in the catalog.

@@ -4,8 +4,8 @@
 //! that unfolds, lateral because its arguments may name the relations before it.
 
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Value,
+    DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator, ObjectName, Query,
+    Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, Value,
 };
 
 use crate::planner::names::fold;
@@ -141,8 +141,13 @@ fn rewrite_factor(factor: &mut TableFactor, may_be_lateral: bool) {
     let Some(arguments) = arguments else {
         return;
     };
+    let mut arguments = arguments;
+    if name == "generate_series" {
+        number_parameters(&mut arguments);
+    }
     let names_columns = arguments.iter().any(names_columns);
-    if name == "generate_series" && !names_columns && !ordinality {
+    let constant = !names_columns && !arguments.iter().any(has_parameters);
+    if name == "generate_series" && constant && !ordinality {
         // A series of constants can be long: it is a relation of its own that is never held as an array.
         keep_series(factor, alias);
         return;
@@ -217,6 +222,51 @@ fn column_names(function: &str, columns: usize, alias: Option<&TableAlias>) -> V
         .into_iter()
         .chain(std::iter::repeat_n(own, missing))
         .collect()
+}
+
+/// Parameters without a type beside numbers are numbers.
+fn number_parameters(arguments: &mut [Expr]) {
+    let is_parameter =
+        |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)));
+    let is_number = |expr: &Expr| match expr {
+        Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Placeholder(_)),
+        Expr::Cast { data_type, .. } => matches!(
+            data_type,
+            DataType::Int(_)
+                | DataType::Integer(_)
+                | DataType::Int4(_)
+                | DataType::BigInt(_)
+                | DataType::Int8(_)
+        ),
+        _ => false,
+    };
+    if !arguments.iter().all(is_number) {
+        return;
+    }
+    for argument in arguments.iter_mut().filter(|argument| is_parameter(argument)) {
+        let parameter = std::mem::replace(argument, Expr::Value(Value::Null.into()));
+        *argument = super::postgres::cast(parameter, DataType::BigInt(None));
+    }
+}
+
+fn has_parameters(expr: &Expr) -> bool {
+    use sqlparser::ast::{Visit, Visitor};
+    use std::ops::ControlFlow;
+
+    struct Parameters;
+
+    impl Visitor for Parameters {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    expr.visit(&mut Parameters).is_break()
 }
 
 /// Whether an expression names a column, rather than being made of constants.
