@@ -38,6 +38,7 @@ pub enum ErrorKind {
     /// Text that is not a value of its type.
     InvalidTextRepresentation,
     InvalidDatetimeFormat,
+    InvalidRegularExpression,
     DatetimeOverflow,
     NumericOutOfRange,
     DivisionByZero,

@@ -7,7 +7,11 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 
+mod array_compare;
+mod extract;
 mod float_cast;
+mod format;
+mod interval_key;
 mod nullable;
 mod numeric;
 mod numeric_divide;
@@ -21,7 +25,11 @@ mod timestamp_difference;
 mod timezone;
 mod window;
 
+pub use array_compare::ArrayCompare;
+pub use extract::Extract;
 pub use float_cast::FloatCast;
+pub use format::Formatted;
+pub use interval_key::IntervalKey;
 pub use nullable::Nullable;
 pub use numeric_divide::NumericDivide;
 pub use numeric_multiply::NumericMultiply;
@@ -47,7 +55,11 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
         Arc::new(ScalarUDF::new_from_impl(AtTimeZone::default())),
         Arc::new(ScalarUDF::new_from_impl(Window::default())),
+        Arc::new(ScalarUDF::new_from_impl(IntervalKey::default())),
     ];
+    functions.extend(ArrayCompare::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
+    functions.extend(Extract::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
+    functions.extend(Formatted::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(SizedText::all());
     functions
 }

@@ -188,6 +188,7 @@ fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidParameterValue => INVALID_PARAMETER_VALUE,
         ErrorKind::InvalidTextRepresentation => INVALID_TEXT,
         ErrorKind::InvalidDatetimeFormat => "22007",
+        ErrorKind::InvalidRegularExpression => "2201B",
         ErrorKind::DatetimeOverflow => "22008",
         ErrorKind::NumericOutOfRange => NUMERIC_OUT_OF_RANGE,
         ErrorKind::DivisionByZero => DIVISION_BY_ZERO,
@@ -408,7 +409,9 @@ fn of_datafusion(error: &DataFusionError) -> Report {
         DataFusionError::Plan(text) => Report::new("42000", text),
         DataFusionError::ResourcesExhausted(text) => out_of_memory(text),
         DataFusionError::Execution(text) => of_text(text),
-        other => Report::new(INTERNAL_ERROR, other.message()),
+        other => {
+            of_regex_text(&other.message()).unwrap_or_else(|| Report::new(INTERNAL_ERROR, other.message()))
+        }
     }
 }
 
@@ -463,6 +466,9 @@ fn out_of_memory(text: &str) -> Report {
 }
 
 fn of_text(text: &str) -> Report {
+    if let Some(report) = of_regex_text(text) {
+        return report;
+    }
     let lower = text.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
     if has(&["divide by zero", "division by zero"]) {
@@ -497,6 +503,19 @@ fn of_text(text: &str) -> Report {
         DATA_EXCEPTION
     };
     Report::new(sqlstate, text)
+}
+
+/// A regular expression that is none: the library shows it with a mark below the place, and then says what is wrong.
+fn of_regex_text(text: &str) -> Option<Report> {
+    let is_regex = ["regex parse error", "Regular expression did not compile"]
+        .iter()
+        .any(|words| text.contains(words));
+    let reason = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("error: "))
+        .next_back()
+        .unwrap_or("it does not compile");
+    is_regex.then(|| Report::new("2201B", format!("invalid regular expression: {reason}")))
 }
 
 /// `Cannot cast string 'abc' to value of Int32 type`, in Postgres' words.

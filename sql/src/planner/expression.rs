@@ -14,7 +14,7 @@ use datafusion::scalar::ScalarValue;
 use millpond_catalog::{SqlType, SystemType};
 use sqlparser::ast::BinaryOperator;
 
-use crate::function::{NumericDivide, NumericMultiply, TimestampDifference};
+use crate::function::{IntervalKey, NumericDivide, NumericMultiply, TimestampDifference};
 
 use super::literal;
 
@@ -61,6 +61,28 @@ impl ExprPlanner for Operators {
             | BinaryOperator::Divide => left.get_type(schema).ok().zip(right.get_type(schema).ok()),
             _ => None,
         };
+        if let Some(operator) = comparison(&op)
+            && let Ok(DataType::Interval(_)) = left.get_type(schema)
+            && let Ok(DataType::Interval(_)) = right.get_type(schema)
+        {
+            let compared = binary_expr(IntervalKey::of(left), operator, IntervalKey::of(right));
+            return Ok(PlannerResult::Planned(compared));
+        }
+        // A real beside another number than a real is a double.
+        let (left, right) = match &types {
+            Some((DataType::Float32, other)) | Some((other, DataType::Float32))
+                if other.is_decimal() || other.is_integer() =>
+            {
+                let double = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), DataType::Float64));
+                let planned = RawBinaryExpr {
+                    op,
+                    left: double(left),
+                    right: double(right),
+                };
+                return Ok(PlannerResult::Original(planned));
+            }
+            _ => (left, right),
+        };
         let planned = match (&op, types) {
             (BinaryOperator::Minus, Some((l, r))) if is_timestamp(&l) && is_timestamp(&r) => {
                 Some(timestamp_difference(left.clone(), right.clone(), &l, &r))
@@ -97,6 +119,18 @@ impl ExprPlanner for Operators {
             None => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
     }
+}
+
+fn comparison(op: &BinaryOperator) -> Option<Operator> {
+    Some(match op {
+        BinaryOperator::Eq => Operator::Eq,
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        _ => return None,
+    })
 }
 
 /// An integer literal is `integer` where it fits.

@@ -8,12 +8,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::scalar::ScalarValue;
 use millpond_catalog::SqlType;
 use sqlparser::ast::{self, LimitClause, Visit, Visitor};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::function::ArrayCompare;
 use crate::plan::{ExplainTarget, Plan, PlanKind, RowsOf};
 use crate::text::SourceText;
 
@@ -114,6 +116,9 @@ pub fn resolve(
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
+                if let Some((index, sql_type)) = compared_array(expr, node) {
+                    inferred.entry(index).or_default().get_or_insert(sql_type);
+                }
                 if let Expr::Placeholder(placeholder) = expr {
                     let index = index_of(&placeholder.id).map_err(external)?;
                     let found = placeholder.field.as_ref().map(|field| general(field));
@@ -153,6 +158,22 @@ pub fn resolve(
         )))
     })?;
     Ok((typed, types))
+}
+
+/// `x = ANY ($1)`: the parameter is an array of what x is.
+fn compared_array(expr: &Expr, node: &LogicalPlan) -> Option<(usize, SqlType)> {
+    let Expr::ScalarFunction(function) = expr else {
+        return None;
+    };
+    let [value, Expr::Placeholder(placeholder)] = function.args.as_slice() else {
+        return None;
+    };
+    if !ArrayCompare::is(function.func.name()) || placeholder.field.is_some() {
+        return None;
+    }
+    let (_, field) = value.to_field(&merge_schema(&node.inputs())).ok()?;
+    let index = index_of(&placeholder.id).ok()?;
+    Some((index, SqlType::Array(Box::new(general(&field)))))
 }
 
 /// The type for a parameter beside something of this type: a number beside `1.5` may have any scale.

@@ -19,10 +19,12 @@ mod number;
 mod order;
 mod output_names;
 mod postgres;
+mod row;
 mod set_returning;
 mod system_columns;
 mod tables;
 mod using;
+mod values;
 mod windows;
 
 pub use output_names::OutputNames;
@@ -103,6 +105,9 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if self.purpose != Purpose::Insert {
+            values::align(&mut query.body);
+        }
         literals::narrow_values(&mut query.body);
         ControlFlow::Continue(())
     }
@@ -135,6 +140,6 @@ impl VisitorMut for Rewriter {
             frames::rewrite_function(function);
         }
         literals::narrow_operands(expr);
-        flow(postgres::rewrite_expr(expr, self.purpose))
+        flow(row::rewrite_expr(expr).and_then(|()| postgres::rewrite_expr(expr, self.purpose)))
     }
 }

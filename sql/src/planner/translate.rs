@@ -36,12 +36,24 @@ fn translate_inner(error: DataFusionError) -> Error {
         DataFusionError::Collection(mut errors) if !errors.is_empty() => translate_inner(errors.remove(0)),
         DataFusionError::External(external) => match external.downcast::<Error>() {
             Ok(error) => *error,
-            Err(other) => Error::new(ErrorKind::Internal, other.to_string()),
+            Err(other) => match other.to_string() {
+                text if text.contains("regex parse error") => Error::new(
+                    ErrorKind::InvalidRegularExpression,
+                    format!("invalid regular expression: {}", last_reason(&text)),
+                ),
+                text => Error::new(ErrorKind::Internal, text),
+            },
         },
         DataFusionError::SchemaError(error, _) => schema_error(*error),
         DataFusionError::SQL(error, _) => Error::syntax(lower_first(&error.to_string())),
         other => meaning::of_message(&other.strip_backtrace()),
     }
+}
+
+/// What the last line of a message says is wrong.
+fn last_reason(text: &str) -> &str {
+    let last = text.trim_end().lines().next_back().unwrap_or_default();
+    last.trim().trim_start_matches("error: ")
 }
 
 fn schema_error(error: SchemaError) -> Error {

@@ -10,7 +10,8 @@ use sqlparser::ast::{
 };
 
 /// Functions whose result has the type of their arguments, or depends on it.
-const TYPED_BY_ARGUMENTS: [&str; 13] = [
+const TYPED_BY_ARGUMENTS: [&str; 14] = [
+    "pg_typeof",
     "coalesce",
     "nullif",
     "greatest",
@@ -25,6 +26,9 @@ const TYPED_BY_ARGUMENTS: [&str; 13] = [
     "first_value",
     "last_value",
 ];
+
+/// Of the least `integer`.
+const LEAST_DIGITS: &str = "2147483648";
 
 /// Turns an integer literal that fits into `integer` into one of that type.
 pub fn narrow(expr: &mut Expr) {
@@ -43,6 +47,15 @@ pub fn narrow(expr: &mut Expr) {
                     format: None,
                 };
             }
+        }
+        // The least integer, whose digits alone do not fit.
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: inner,
+        } if matches!(inner.as_ref(), Expr::Value(value) if matches!(&value.value, Value::Number(number, _) if number == LEAST_DIGITS)) =>
+        {
+            let least = Value::SingleQuotedString(format!("-{LEAST_DIGITS}"));
+            *expr = super::postgres::cast(Expr::Value(least.into()), DataType::Int4(None));
         }
         Expr::UnaryOp {
             op: UnaryOperator::Minus | UnaryOperator::Plus,

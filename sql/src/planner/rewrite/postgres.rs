@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::function::AtTimeZone;
+use crate::function::{ArrayCompare, AtTimeZone, Extract};
 use crate::planner::Purpose;
 use crate::planner::names::fold;
 
@@ -34,13 +34,13 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
         {
             *expr = call(&fold(ident), Vec::new());
         }
-        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
-            if let Some(elements) = array_literal(right) {
-                **right = Expr::Array(Array {
-                    elem: elements,
-                    named: true,
-                });
-            }
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => quantified(expr),
+        Expr::Extract {
+            field, expr: time, ..
+        } => {
+            let field = Value::SingleQuotedString(field.to_string().to_lowercase());
+            let time = std::mem::replace(time.as_mut(), null());
+            *expr = call(Extract::EXTRACT, vec![Expr::Value(field.into()), time]);
         }
         Expr::Value(value) => {
             if let Value::Number(number, _) = &value.value
@@ -218,6 +218,43 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
         data_type,
         array: false,
         format: None,
+    }
+}
+
+/// `x = ANY (array)` as the call that knows of NULLs; over a subquery it stays.
+fn quantified(expr: &mut Expr) {
+    let all = matches!(expr, Expr::AllOp { .. });
+    let (Expr::AnyOp {
+        left,
+        compare_op,
+        right,
+        ..
+    }
+    | Expr::AllOp {
+        left,
+        compare_op,
+        right,
+    }) = expr
+    else {
+        return;
+    };
+    if let Some(elements) = array_literal(right) {
+        **right = Expr::Array(Array {
+            elem: elements,
+            named: true,
+        });
+    }
+    let mut inner = right.as_ref();
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    if matches!(inner, Expr::Subquery(_)) {
+        return;
+    }
+    if let Some(name) = ArrayCompare::name_for(compare_op, all) {
+        let left = std::mem::replace(left.as_mut(), null());
+        let right = std::mem::replace(right.as_mut(), null());
+        *expr = call(name, vec![left, right]);
     }
 }
 
