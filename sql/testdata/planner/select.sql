@@ -357,7 +357,7 @@ Select reads [1]
   ?column?: boolean
   ?column?: boolean
   ?column?: boolean
-  Projection: array_has(make_array(Utf8("x"), Utf8("y")), t.c) AS ?column?, array_has(make_array(Int64(1), Int64(2)), CAST(t.a AS Int64)) AS ?column?:1, array_has(make_array(Int32(1), Int32(2)), t.a) AS ?column?:2
+  Projection: any_eq(t.c, make_array(Utf8("x"), Utf8("y"))) AS ?column?, any_eq(CAST(t.a AS Int64), make_array(Int64(1), Int64(2))) AS ?column?:1, any_eq(t.a, make_array(Int32(1), Int32(2))) AS ?column?:2
     TableScan: t
 
 ====
