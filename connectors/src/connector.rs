@@ -15,6 +15,8 @@ pub struct Connector {
     /// One line for the reference.
     pub doc: &'static str,
     pub options: &'static [OptionSpec],
+    /// Options that may change while views read the source.
+    pub changeable: &'static [&'static str],
     /// Everything that the other side has sent can be asked for again.
     pub fault_tolerant: bool,
     /// The columns of a source that was declared without any, where the options tell them.

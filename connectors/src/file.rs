@@ -23,12 +23,14 @@ mod slices;
 
 use std::collections::HashSet;
 use std::fs;
+use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use millpond_catalog::{Column, Options, arrow_schema};
 use millpond_engine::source::{Limit, Position, Slice, SliceReader, Source, SourceContext, SourceError};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::connector::Connector;
 use crate::error::{Error, Result};
@@ -50,6 +52,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "file",
     doc: "Files of a folder, each read once and as it is when it is found.",
     options: FileOptions::SPECS,
+    changeable: &["max_files_per_trigger", "max_bytes_per_trigger", "poll_interval"],
     fault_tolerant: true,
     columns: default_columns,
     validate,
@@ -93,6 +96,8 @@ fn open(options: &Options, columns: &[Column], context: SourceContext) -> Result
         schema: arrow_schema(columns),
         shared: Arc::new(Reading::new(columns.to_vec(), format.on_bad_row())),
         format,
+        pace: RwLock::new(Pace::of(&options)),
+        columns: columns.to_vec(),
         options,
         state: Mutex::new(State {
             log,
@@ -124,11 +129,31 @@ fn read_options(options: &Options, columns: &[Column]) -> Result<(FileOptions, F
 struct FileSource {
     listing: Listing,
     options: FileOptions,
+    /// Caps and poll interval, which may change.
+    pace: RwLock<Pace>,
     cleaning: Cleaning,
     schema: SchemaRef,
+    columns: Vec<Column>,
     format: Format,
     shared: Arc<Reading>,
     state: Mutex<State>,
+}
+
+/// How fast the files are read.
+struct Pace {
+    files_max: Option<u64>,
+    bytes_max: Option<u64>,
+    poll_interval: Duration,
+}
+
+impl Pace {
+    fn of(options: &FileOptions) -> Self {
+        Self {
+            files_max: options.max_files_per_trigger.map(NonZeroU64::get),
+            bytes_max: options.max_bytes_per_trigger.map(|bytes| bytes.0),
+            poll_interval: options.poll_interval,
+        }
+    }
 }
 
 struct State {
@@ -281,7 +306,16 @@ impl Source for FileSource {
     }
 
     fn poll_interval_ms(&self) -> u64 {
-        (self.options.poll_interval.as_millis() as u64).max(1)
+        (self.pace.read().poll_interval.as_millis() as u64).max(1)
+    }
+
+    fn repace(&self, options: &Options) -> Result<(), SourceError> {
+        let (options, _) = read_options(options, &self.columns).map_err(|error| SourceError::Failed {
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+        })?;
+        *self.pace.write() = Pace::of(&options);
+        Ok(())
     }
 }
 

@@ -45,6 +45,34 @@ pub fn validate(connector: &str, options: &Options, columns: &[Column]) -> Resul
     (connector::find(connector)?.validate)(options, columns)
 }
 
+/// Checks other options of a source that exists, of which those in `changed` were given.
+pub fn validate_change(
+    connector: &str,
+    changed: &[String],
+    options: &Options,
+    columns: &[Column],
+) -> Result<()> {
+    let found = connector::find(connector)?;
+    // A key that nobody knows is told first, with the nearest one.
+    (found.validate)(options, columns)?;
+    match changed
+        .iter()
+        .find(|key| !found.changeable.contains(&key.as_str()))
+    {
+        None => Ok(()),
+        Some(key) => Err(Error::NotSupported {
+            what: format!("changing the option \"{key}\" of a source that exists"),
+            hint: Some(match found.changeable {
+                [] => format!(
+                    "All options of connector \"{}\" are for life: create another source.",
+                    found.name
+                ),
+                changeable => format!("Options that can be changed: {}.", changeable.join(", ")),
+            }),
+        }),
+    }
+}
+
 /// Everything that the other side of this connector has sent can be asked for again.
 pub fn is_fault_tolerant(connector: &str) -> bool {
     connector::find(connector).is_ok_and(|connector| connector.fault_tolerant)

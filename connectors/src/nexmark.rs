@@ -30,6 +30,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "nexmark",
     doc: "Events of the Nexmark benchmark, an auction house: persons, auctions and bids. An event depends on its number alone.",
     options: NexmarkOptions::SPECS,
+    changeable: &[],
     fault_tolerant: true,
     columns: |options| {
         read_options(options)

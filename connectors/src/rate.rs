@@ -24,6 +24,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "rate",
     doc: "Rows `(timestamp, value)`: value counts from 0 without gaps, timestamp is the instant at which the value is due.",
     options: RateOptions::SPECS,
+    changeable: &[],
     fault_tolerant: true,
     columns: |_| Some(columns()),
     validate,

@@ -23,6 +23,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "rate-micro-batch",
     doc: "Rows `(timestamp, value)`, `rows_per_batch` of them in every epoch; value counts from 0, and the rows of a batch have one timestamp.",
     options: BatchOptions::SPECS,
+    changeable: &[],
     fault_tolerant: true,
     columns: |_| Some(rate::columns()),
     validate,

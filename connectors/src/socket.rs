@@ -30,6 +30,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "socket",
     doc: "Lines of text that a TCP server sends, a row per line. What was sent while nobody was connected is lost: for trying things out.",
     options: SocketOptions::SPECS,
+    changeable: &[],
     fault_tolerant: false,
     columns: default_columns,
     validate,

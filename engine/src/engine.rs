@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
-use millpond_catalog::{Object, ObjectId, ObjectKind, ViewOptions};
+use millpond_catalog::{Object, ObjectId, ObjectKind, Options, ViewOptions};
 use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
 use parking_lot::{Mutex, RwLock};
 
@@ -145,6 +145,14 @@ impl Engine {
             .write()
             .insert(object.id, Entry::Source(source));
         Ok(())
+    }
+
+    /// Has a source read faster or slower.
+    pub fn repace_source(&self, id: ObjectId, options: &Options) -> Result<()> {
+        match self.shared.entry(id) {
+            Some(Entry::Source(source)) => Ok(source.repace(options)?),
+            _ => Err(Error::Gone(id)),
+        }
     }
 
     /// Starts the query of a view from its last checkpoint, or holds it if it is paused. Everything it reads was added

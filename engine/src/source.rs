@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use millpond_catalog::Options;
 use serde::{Deserialize, Serialize};
 
 /// How far a source has been read, over all its splits. A JSON text that only the connector reads; it is shown to users
@@ -90,6 +91,15 @@ pub trait Source: Send + Sync {
 
     /// Nothing before `position` will be asked for again.
     fn forget(&self, position: &Position);
+
+    /// Takes from `options` how fast it is read, from now on. What it reads does not change.
+    fn repace(&self, options: &Options) -> Result<(), SourceError> {
+        let _ = options;
+        Err(SourceError::Failed {
+            message: format!("{} keeps its options", self.description()),
+            hint: None,
+        })
+    }
 
     /// Milliseconds after which it is worth asking [`Source::advance`] again when it had nothing.
     fn poll_interval_ms(&self) -> u64;

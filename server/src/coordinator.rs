@@ -5,6 +5,7 @@
 //! before it leaves no trace, and what was logged is carried out again at the next start. Reads never come here; they
 //! work on the catalog value that was current when they were planned.
 
+mod alter_source;
 mod alter_view;
 mod boot;
 mod command;
@@ -158,6 +159,7 @@ impl Shared {
             PlanKind::Drop(drop) => self.drop(&drop)?,
             PlanKind::Change(change) => self.change_definition(change)?,
             PlanKind::AlterView(alter) => self.alter_view(alter)?,
+            PlanKind::AlterSource(alter) => self.alter_source(*alter)?,
             PlanKind::Nothing { tag } => tag.to_owned(),
             other => return Err(Error::Bug(format!("this plan changes no catalog: {other:?}"))),
         };

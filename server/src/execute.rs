@@ -97,7 +97,8 @@ impl Execution<'_> {
             | PlanKind::CreateView(_)
             | PlanKind::Drop(_)
             | PlanKind::Change(_)
-            | PlanKind::AlterView(_) => {
+            | PlanKind::AlterView(_)
+            | PlanKind::AlterSource(_) => {
                 return self.change(statement).await;
             }
             PlanKind::Nothing { tag } => {
@@ -122,6 +123,7 @@ impl Execution<'_> {
             | PlanKind::Drop(_)
             | PlanKind::Change(_)
             | PlanKind::AlterView(_)
+            | PlanKind::AlterSource(_)
             | PlanKind::Nothing { .. } => Err(Error::Bug("a change was handed on already".into())),
             PlanKind::CreateTableAs(create) => Box::pin(self.create_table_as(*create)).await,
             PlanKind::Write(write) => self.write(*write).await,
@@ -217,6 +219,7 @@ pub fn result_columns(session: &Session, plan: &Plan) -> Result<Option<Vec<Outpu
         | PlanKind::Change(_)
         | PlanKind::CreateTableAs(_)
         | PlanKind::AlterView(_)
+        | PlanKind::AlterSource(_)
         | PlanKind::Truncate(_)
         | PlanKind::CopyFrom(_)
         | PlanKind::CopyTo(_)

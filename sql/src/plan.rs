@@ -38,6 +38,7 @@ pub enum PlanKind {
     Change(CatalogChange),
     CreateTableAs(Box<CreateTableAs>),
     AlterView(AlterView),
+    AlterSource(Box<AlterSource>),
     Write(Box<Write>),
     /// All rows of these tables go.
     Truncate(Vec<ObjectId>),
@@ -201,6 +202,16 @@ pub struct Drop {
 pub struct AlterView {
     pub view: ObjectId,
     pub action: AlterViewAction,
+}
+
+/// Other options of a source.
+#[derive(Debug, Clone)]
+pub struct AlterSource {
+    pub source: ObjectId,
+    /// As it would be created with them.
+    pub object: ObjectDraft,
+    /// Those that were given, normalised.
+    pub changed: Vec<String>,
 }
 
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use crate::statement::{Flush, ParsedStatement, Statement};
 use crate::text::SourceText;
 
+mod alter_source;
 mod alter_view;
 mod assignment;
 mod canonical;
@@ -97,6 +98,7 @@ fn plan_statement(
         Statement::CreateTableAs(create) => create_table_as::plan(create, text, context),
         Statement::Accepted(accepted) => Ok(definition::plan_accepted(accepted)),
         Statement::AlterView(alter) => alter_view::plan(alter, text, context),
+        Statement::AlterSource(alter) => alter_source::plan(alter, text, context),
         Statement::Insert(insert) => write::plan_insert(insert, text, context),
         Statement::Update(update) => write::plan_update(update, text, context),
         Statement::Delete(delete) => write::plan_delete(delete, text, context),

@@ -51,6 +51,7 @@ pub enum Statement {
     CreateTableAs(CreateTableAs),
     Accepted(Accepted),
     AlterView(AlterView),
+    AlterSource(AlterSource),
     Insert(Insert),
     Update(Update),
     Delete(Delete),
@@ -264,6 +265,14 @@ pub struct AlterView {
     pub name: ast::ObjectName,
     pub if_exists: bool,
     pub action: AlterAction,
+}
+
+/// `ALTER SOURCE s SET (key = value, ..)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterSource {
+    pub name: ast::ObjectName,
+    pub if_exists: bool,
+    pub options: Vec<WithOption>,
 }
 
 /// Which form of a statement EXPLAIN shows.

@@ -64,12 +64,11 @@ impl FileSource {
         until: (u64, u64),
         limit_bytes: u64,
     ) -> Result<FilePosition, SourceError> {
-        let cap = self.options.max_bytes_per_trigger.map_or(u64::MAX, |cap| cap.0);
-        let budget = limit_bytes.min(cap).max(PROGRESS_BYTES_MIN);
-        let files_max = self
-            .options
-            .max_files_per_trigger
-            .map_or(u64::MAX, |cap| cap.get());
+        let (budget, files_max) = {
+            let pace = self.pace.read();
+            let budget = limit_bytes.min(pace.bytes_max.unwrap_or(u64::MAX));
+            (budget.max(PROGRESS_BYTES_MIN), pace.files_max.unwrap_or(u64::MAX))
+        };
         let mut to = FilePosition::at(from.file, from.offset);
         let (mut bytes, mut files) = (0, 0);
         while to.place() < until {

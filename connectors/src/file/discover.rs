@@ -21,8 +21,10 @@ impl FileSource {
             .listing
             .new_files(|path| log.contains(path) || ignored.contains(path))?;
         state.listed_at_us = Some(now_us);
-        let capped =
-            self.options.max_files_per_trigger.is_some() || self.options.max_bytes_per_trigger.is_some();
+        let capped = {
+            let pace = self.pace.read();
+            pace.files_max.is_some() || pace.bytes_max.is_some()
+        };
         let every_age = log.is_empty() || self.options.latest_first && capped;
         if !every_age {
             let age_us = i64::try_from(self.options.max_file_age.as_micros()).unwrap_or(i64::MAX);
@@ -51,7 +53,7 @@ impl FileSource {
 
     /// The poll interval has passed since the last listing, or the clock was set back.
     pub(super) fn is_listing_due(&self, state: &State, now_us: i64) -> bool {
-        let interval_us = self.options.poll_interval.as_micros() as i64;
+        let interval_us = self.pace.read().poll_interval.as_micros() as i64;
         state
             .listed_at_us
             .is_none_or(|listed| now_us < listed || now_us - listed >= interval_us)

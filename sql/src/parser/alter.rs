@@ -4,7 +4,7 @@
 use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result};
-use crate::statement::{AlterAction, AlterView, DropKind, Statement, WithOption};
+use crate::statement::{AlterAction, AlterSource, AlterView, DropKind, Statement, WithOption};
 
 use super::Tokens;
 
@@ -34,6 +34,14 @@ impl Tokens<'_> {
         let name = self.object_name()?;
         if let Some(statement) = self.alter_definition(kind, name.clone(), if_exists)? {
             return Ok(statement);
+        }
+        if kind == DropKind::Source && self.word("SET") {
+            let options = self.changed_options()?;
+            return Ok(Statement::AlterSource(AlterSource {
+                name,
+                if_exists,
+                options,
+            }));
         }
         if !matches!(kind, DropKind::View | DropKind::AnyView | DropKind::Sink) {
             let what = self.peek_word().unwrap_or_default();

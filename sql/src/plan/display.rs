@@ -97,6 +97,9 @@ impl Display for PlanKind {
                     write!(f, "AlterView {} Set {}", alter.view, create.object.create_sql)
                 }
             },
+            PlanKind::AlterSource(alter) => {
+                write!(f, "AlterSource {} {}", alter.source, alter.object.create_sql)
+            }
             PlanKind::Write(write) => write.fmt(f),
             PlanKind::Truncate(tables) => write!(f, "Truncate {}", Ids(tables)),
             PlanKind::CopyFrom(copy) => write!(f, "Copy from: {}", copy.write),

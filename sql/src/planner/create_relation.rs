@@ -109,6 +109,17 @@ pub fn plan_source(create: &CreateSource, text: &SourceText, context: &PlanConte
         }
         Place::Free { name, replaces } => (name, replaces),
     };
+    plan_source_at(create, name, replaces, text, context)
+}
+
+/// The source of that name, whatever else is there.
+pub fn plan_source_at(
+    create: &CreateSource,
+    name: ObjectName,
+    replaces: Option<ObjectId>,
+    text: &SourceText,
+    context: &PlanContext<'_>,
+) -> Result<Plan> {
     let mut options = relation_options(&create.options, text)?;
     let connector = take(&mut options.others, "connector").ok_or_else(|| {
         Error::invalid("a source needs the option \"connector\"")

@@ -53,6 +53,7 @@ impl Display for Statement {
             Statement::CreateTableAs(create) => create.fmt(f),
             Statement::Accepted(accepted) => f.write_str(accepted.tag),
             Statement::AlterView(alter) => alter.fmt(f),
+            Statement::AlterSource(alter) => alter.fmt(f),
             Statement::Insert(insert) => insert.fmt(f),
             Statement::Update(update) => update.fmt(f),
             Statement::Delete(delete) => delete.fmt(f),
@@ -255,6 +256,18 @@ impl Display for AlterView {
             AlterAction::Resume => f.write_str("RESUME"),
             AlterAction::Set(options) => write!(f, "SET ({})", List(options)),
         }
+    }
+}
+
+impl Display for AlterSource {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let exists = when(self.if_exists, "IF EXISTS ");
+        write!(
+            f,
+            "ALTER SOURCE {exists}{} SET ({})",
+            self.name,
+            List(&self.options)
+        )
     }
 }
 

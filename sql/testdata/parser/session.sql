@@ -228,3 +228,16 @@ SUBSCRIBE v ENVELOPE UPSERT
 ----
 error Unsupported: SUBSCRIBE .. ENVELOPE is not supported yet
   at 13: ENVELOPE
+
+====
+ALTER SOURCE s SET (max_files_per_trigger = 5); ALTER SOURCE IF EXISTS a.s SET "pollInterval" = '1 second'
+----
+ALTER SOURCE s SET (max_files_per_trigger = '5')
+ALTER SOURCE IF EXISTS a.s SET ("pollInterval" = '1 second')
+
+====
+ALTER SOURCE s PAUSE
+----
+error Unsupported: ALTER SOURCE .. PAUSE is not supported yet
+  at 16: PAUSE
+  hint: Create another table and fill it with INSERT .. SELECT.
