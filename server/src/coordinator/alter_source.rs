@@ -21,9 +21,7 @@ impl Shared {
             &object.columns,
         )?;
         boot::check_record(self, &object, Some(object.id))?;
-        let mut transaction = self.storage.transaction();
-        transaction.put_object(object.id.0, boot::record(&object));
-        transaction.commit()?;
+        self.log(&object)?;
         self.engine.repace_source(object.id, &source.options)?;
         self.apply(Edit::Altered(Arc::new(object)));
         Ok("ALTER SOURCE".into())

@@ -62,7 +62,7 @@ impl Shared {
         Ok(object)
     }
 
-    fn log(&self, object: &Object) -> Result<()> {
+    pub(super) fn log(&self, object: &Object) -> Result<()> {
         let mut transaction = self.storage.transaction();
         let comments = self.catalog.read().comments(object.id).cloned();
         transaction.put_object(object.id.0, boot::record(object, comments.as_ref()));

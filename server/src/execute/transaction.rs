@@ -94,6 +94,7 @@ fn verb_of_change(plan: &PlanKind) -> Option<&'static str> {
         PlanKind::Change(change) => change.tag(),
         PlanKind::CreateTableAs(_) => "CREATE TABLE AS",
         PlanKind::AlterView(_) => "ALTER VIEW",
+        PlanKind::AlterSource(_) => "ALTER SOURCE",
         PlanKind::Write(write) => match write.action {
             WriteAction::Insert => "INSERT",
             WriteAction::Update => "UPDATE",
