@@ -1,9 +1,12 @@
 //! The same micro-batches as Spark Structured Streaming was given, and the same rows after each: `spark/record.py` recorded
 //! them, batch by batch.
 //!
-//! What differs by decision, and is therefore kept out of the recorded times:
+//! What differs by decision, and is therefore kept out of the recorded batches:
 //! - an event time equal to the watermark is not late here (W promises no row *below* it), Spark drops it;
-//! - a session whose end is the watermark is still open here, since a row exactly at its end would join it.
+//! - a session whose end is the watermark is still open here, since a row exactly at its end would join it;
+//! - each side of a join has its own watermark here, Spark takes the lesser of both for both.
+//!
+//! What differs and is recorded stands in [`DIFFERENT`], and must differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,6 +20,17 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 type Row = Vec<Option<String>>;
+
+/// Recorded cases that end otherwise here, and why.
+const DIFFERENT: [(&str, &str); 3] = [
+    ("session_append_1", LATE_IN_SESSION),
+    ("session_append_2", LATE_IN_SESSION),
+    ("session_complete_1", LATE_IN_SESSION),
+];
+/// Spark asks whether a session of the late row alone would be over, drops it then, and forgets a session when it is final.
+/// Here a row is late when the session that it is really in is final: a row that reaches an open one counts, and one that
+/// would also reach a final session does not, since that can no longer be told.
+const LATE_IN_SESSION: &str = "lateness is that of the whole session";
 
 /// A recorded file.
 #[derive(Deserialize)]
@@ -63,8 +77,8 @@ const QUERIES: [(&str, usize, &str); 8] = [
         "chain",
         0,
         "SELECT window_start AS s, window_end AS e, sum(n) AS n, count(*) AS w
-         FROM tumble((SELECT window_start, window_end, window_time, count(*) AS n FROM tumble(l, ts, INTERVAL '10 seconds')
-           GROUP BY window_start, window_end, window_time), window_time, INTERVAL '30 seconds')
+         FROM tumble((SELECT window_end - INTERVAL '1 microsecond' AS time, count(*) AS n
+           FROM tumble(l, ts, INTERVAL '10 seconds') GROUP BY window_start, window_end), time, INTERVAL '30 seconds')
          GROUP BY window_start, window_end",
     ),
     ("dedup", 0, "SELECT DISTINCT k, v, ts FROM l"),
@@ -128,15 +142,16 @@ fn insert(stream: &str, rows: &[Vec<String>]) -> String {
     format!("INSERT INTO {stream} VALUES {}", rows.join(", "))
 }
 
-async fn replay(case: &Case, random: &mut ChaCha8Rng) -> Result<()> {
+/// The first difference, if there is one.
+async fn replay(case: &Case, random: &mut ChaCha8Rng) -> Result<Option<String>> {
     let workers = |random: &mut ChaCha8Rng| *[1, 2, 4].choose(random).expect("there are some");
     let server = Server::start(ServerOptions::workers(workers(random)))?;
     let mut session = Session::new(Target::Own(Box::new(server)));
-    for (stream, delay) in [("l", 10), ("r", 5)] {
+    for stream in ["l", "r"] {
         session
             .expect(&format!(
                 "CREATE STREAM {stream} (k text, v int, ts timestamp,
-                 WATERMARK FOR ts AS ts - INTERVAL '{delay} seconds')"
+                 WATERMARK FOR ts AS ts - INTERVAL '10 seconds')"
             ))
             .await?;
     }
@@ -166,16 +181,19 @@ async fn replay(case: &Case, random: &mut ChaCha8Rng) -> Result<()> {
         let mut rows = session.expect("SELECT * FROM v").await?.rows;
         rows.sort();
         ensure!(
-            rows.iter().all(|row| row.len() == case.columns.len()) && rows == expected.rows,
-            "{} after batch {number}:\n{}",
-            case.name,
-            difference(&rows, &expected.rows)
+            rows.iter().all(|row| row.len() == case.columns.len()),
+            "the columns are not {:?}",
+            case.columns
         );
+        if rows != expected.rows {
+            let difference = difference(&rows, &expected.rows);
+            return Ok(Some(format!("after batch {number}:\n{difference}")));
+        }
         if random.random_bool(0.2) {
             session.restart(workers(random))?;
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 fn difference(ours: &[Row], theirs: &[Row]) -> String {
@@ -210,8 +228,15 @@ async fn micro_batches_end_as_in_spark() -> Result<()> {
     for path in &paths {
         let text = std::fs::read_to_string(path)?;
         let case: Case = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-        if let Err(error) = replay(&case, &mut random).await {
-            failures.push(format!("{}: {error:#}", path.display()));
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let reason = DIFFERENT.iter().find(|(different, _)| *different == name);
+        let found = replay(&case, &mut random)
+            .await
+            .with_context(|| name.to_string())?;
+        match (found, reason) {
+            (None, None) | (Some(_), Some(_)) => {}
+            (Some(difference), None) => failures.push(format!("{name} {difference}")),
+            (None, Some((_, reason))) => failures.push(format!("{name} does not differ: {reason}")),
         }
     }
     ensure!(
