@@ -9,6 +9,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use itertools::Itertools;
 use millpond_catalog::{ObjectId, SqlType};
 
+use crate::bound::{Bound, Watermark};
+use crate::epoch::EpochContext;
 use crate::operator::spec::OperatorSpec;
 use crate::window::Micros;
 
@@ -92,8 +94,20 @@ pub struct Properties {
     pub key: Option<Vec<usize>>,
     /// Column with an event time that the node's watermark bounds, if any.
     pub event_time: Option<usize>,
+    /// What the operator goes by: the bound of the time by which it drops late rows and frees state, one per input for a
+    /// join. Empty where no watermark changes what it does.
+    pub bounds: Vec<Bound>,
     /// What bounds the operator's state, in words for EXPLAIN; `None` for stateless nodes.
     pub state_bound: Option<String>,
+    /// What the author of the query should know about it.
+    pub notice: Option<Notice>,
+}
+
+/// A remark on a query that is no error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub message: String,
+    pub hint: String,
 }
 
 impl Dataflow {
@@ -106,24 +120,35 @@ impl Dataflow {
         self.root().schema.clone()
     }
 
-    /// The watermark of each node's input, given one per dataflow input: the least over the inputs below it that have an
-    /// event time, `None` while one of them has not seen any.
-    pub fn node_watermarks(&self, inputs: &[Option<i64>]) -> Vec<Option<i64>> {
-        // `Some(None)`: an input with an event time that has seen no row holds everything above it back.
-        let mut below: Vec<Option<Option<i64>>> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            let own = match &node.kind {
-                NodeKind::Input(input) => self.inputs[*input].event_time.as_ref().map(|_| inputs[*input]),
-                NodeKind::Empty => None,
-                NodeKind::Operator(_) => node
-                    .edges
-                    .iter()
-                    .filter_map(|edge| below[edge.from.0])
-                    .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))),
-            };
-            below.push(own);
-        }
-        below.into_iter().map(Option::flatten).collect()
+    /// What each node goes by in an epoch.
+    pub fn node_watermarks(&self, context: &EpochContext) -> Vec<[Watermark; 2]> {
+        let (inputs, before) = (&context.watermarks, &context.watermarks_before);
+        let none = vec![None; inputs.len()];
+        let before = if before.is_empty() { &none } else { before };
+        let of_node = |node: &Node| {
+            let bound = |port: usize| node.properties.bounds.get(port);
+            [0, 1]
+                .map(|port| bound(port).map_or(Watermark::default(), |bound| bound.watermark(inputs, before)))
+        };
+        self.nodes.iter().map(of_node).collect()
+    }
+
+    /// What the author of the query should know.
+    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
+        self.nodes
+            .iter()
+            .filter_map(|node| node.properties.notice.as_ref())
+    }
+
+    /// The watermark of the query: the least of its inputs', `None` while one of them has not seen an event time.
+    pub fn watermark(&self, inputs: &[Option<i64>]) -> Option<i64> {
+        let timed = self
+            .inputs
+            .iter()
+            .zip(inputs)
+            .filter(|(input, _)| input.event_time.is_some());
+        let least = timed.map(|(_, watermark)| *watermark);
+        least.reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
     }
 }
 

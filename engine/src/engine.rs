@@ -208,7 +208,6 @@ impl Engine {
                 .open_relation(object.id, Part::BadRows, bad_rows, append_only)?,
             inputs: self.shared.query_inputs(&dataflow)?,
             plan: Arc::new(Plan::new(&dataflow)?),
-            consumers: crate::query::watermark::consumers(&dataflow),
             dataflow: Arc::new(dataflow),
             options: options.clone(),
             target: None,

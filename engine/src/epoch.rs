@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bound::Watermark;
+
 /// Number of a micro-batch of one query, from 0 without gaps: Spark's `batchId`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -25,20 +27,23 @@ pub struct EpochContext {
     /// One per dataflow input: no row with an event time below it is still to come. `None` before the first event time
     /// was seen, or for an input without a watermark.
     pub watermarks: Vec<Option<i64>>,
+    /// Those of the epoch before; empty for the first one.
+    #[serde(default)]
+    pub watermarks_before: Vec<Option<i64>>,
 }
 
 impl EpochContext {
-    /// What instance `worker` of `workers` sees of the epoch, where its input has this watermark.
+    /// What instance `worker` of `workers` sees of the epoch, where its inputs have these watermarks.
     pub(crate) fn of_operator(
         &self,
-        watermark: Option<i64>,
+        watermarks: [Watermark; 2],
         worker: usize,
         workers: usize,
     ) -> OperatorContext {
         OperatorContext {
             epoch: self.epoch,
             processing_time_us: self.processing_time_us,
-            watermark,
+            watermarks,
             worker,
             workers,
         }
@@ -50,9 +55,21 @@ impl EpochContext {
 pub struct OperatorContext {
     pub epoch: Epoch,
     pub processing_time_us: i64,
-    /// The watermark of the operator's input: inputs combined by the query's policy.
-    pub watermark: Option<i64>,
+    /// Of the time that the operator goes by: of each input of a join, else the first.
+    pub watermarks: [Watermark; 2],
     /// Which of `workers` instances this is.
     pub worker: usize,
     pub workers: usize,
+}
+
+impl OperatorContext {
+    /// No row below it comes in after this epoch.
+    pub fn closes(&self) -> Option<i64> {
+        self.watermarks[0].closes
+    }
+
+    /// A row below it is late.
+    pub fn late(&self) -> Option<i64> {
+        self.watermarks[0].late
+    }
 }

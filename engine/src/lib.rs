@@ -5,6 +5,7 @@ pub mod error;
 pub mod sink;
 pub mod source;
 
+pub mod bound;
 pub mod dataflow;
 pub mod expression;
 pub mod function;

@@ -13,6 +13,7 @@ mod empty;
 mod first_rows;
 mod grouping_sets;
 mod join;
+mod join_times;
 mod optimize;
 mod recompute_aggregate;
 mod relation;
@@ -37,7 +38,7 @@ pub use optimize::optimize;
 use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::{SessionAssign, WindowAssign};
-use crate::lower::stream::Stream;
+use crate::lower::stream::{Bounds, Stream};
 use crate::operator::recompute::spec::Computation;
 use crate::operator::spec::OperatorSpec;
 
@@ -57,6 +58,7 @@ pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
         options,
         inputs: Vec::new(),
         nodes: Vec::new(),
+        bounds: Bounds::default(),
         aggregates_above: 0,
     };
     let stream = lowering.lower(&plan)?;
@@ -78,6 +80,8 @@ struct Lowering<'a> {
     options: &'a LowerOptions,
     inputs: Vec<Input>,
     nodes: Vec<Node>,
+    /// What the times in it are bounded by.
+    bounds: Bounds,
     /// Aggregations between the result and the part being lowered.
     aggregates_above: usize,
 }
@@ -202,10 +206,14 @@ impl Lowering<'_> {
         {
             return Err(Error::Unsupported {
                 message: format!(
-                    "output_mode 'append' cannot have an outer join or NOT EXISTS: a row that came out for want of a \
-                     partner is taken back when one arrives ({spec})"
+                    "output_mode 'append' cannot have this outer join or NOT EXISTS: nothing says when a row without a \
+                     partner will not get one any more ({spec})"
                 ),
-                hint: Some("Use output_mode 'update' (EMIT CHANGES), or an inner join.".to_owned()),
+                hint: Some(
+                    "Bound the time between partners, as in r.ts BETWEEN l.ts AND l.ts + INTERVAL '1 hour', with a \
+                     watermark on both times; or use output_mode 'update' (EMIT CHANGES)."
+                        .to_owned(),
+                ),
             });
         }
         Err(Error::Bug(format!(

@@ -68,8 +68,6 @@ pub(crate) struct QueryParts {
     pub(crate) inputs: Vec<QueryInput>,
     pub(crate) dataflow: Arc<Dataflow>,
     pub(crate) plan: Arc<Plan>,
-    /// Nodes whose result depends on a watermark.
-    pub(crate) consumers: Vec<usize>,
     pub(crate) options: ViewOptions,
     /// Where the changes go, if not into the relation.
     pub(crate) target: Option<Box<dyn Sink>>,
@@ -454,6 +452,7 @@ impl Query {
             epoch: self.committed.next_epoch(),
             processing_time_us: now_us,
             watermarks: next_watermarks(&self.parts, &self.committed),
+            watermarks_before: self.committed.watermarks(),
         };
         let step = step::plan(
             &self.parts.inputs,
@@ -492,7 +491,7 @@ impl Query {
         };
         let input = EpochInput {
             context: record.context.clone(),
-            watermarks: self.parts.dataflow.node_watermarks(&record.context.watermarks),
+            watermarks: self.parts.dataflow.node_watermarks(&record.context),
             inputs,
             full: self.nodes_to_rewrite(),
         };
@@ -566,7 +565,7 @@ fn next_watermarks(parts: &QueryParts, committed: &Committed) -> Vec<Option<i64>
 /// The watermark moved in a way that can change the result.
 fn is_due(parts: &QueryParts, committed: &Committed) -> bool {
     let (last, next) = (committed.watermarks(), next_watermarks(parts, committed));
-    parts.options.no_data_epochs && watermark::moves_result(&parts.dataflow, &parts.consumers, &last, &next)
+    parts.options.no_data_epochs && watermark::moves_result(&parts.dataflow, &last, &next)
 }
 
 fn standing(parts: &QueryParts, committed: &Committed) -> Standing {

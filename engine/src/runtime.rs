@@ -23,6 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use timely::communication::WorkerGuards;
 
+use crate::bound::Watermark;
 use crate::clock::Clock;
 use crate::epoch::{Epoch, EpochContext, OperatorContext};
 use crate::error::{Error, Result};
@@ -78,8 +79,8 @@ struct Instance {
 pub(crate) struct Checkpoint {
     /// Of the last committed epoch.
     pub(crate) context: EpochContext,
-    /// Of each node's input, in that epoch.
-    pub(crate) watermarks: Vec<Option<i64>>,
+    /// Of each node, in that epoch.
+    pub(crate) watermarks: Vec<[Watermark; 2]>,
     /// By node index, oldest first.
     pub(crate) state: Vec<(usize, StateBatch)>,
 }
@@ -93,8 +94,8 @@ impl Checkpoint {
 /// What an epoch runs on.
 pub(crate) struct EpochInput {
     pub(crate) context: EpochContext,
-    /// Of each node's input.
-    pub(crate) watermarks: Vec<Option<i64>>,
+    /// Of each node.
+    pub(crate) watermarks: Vec<[Watermark; 2]>,
     /// One per dataflow input.
     pub(crate) inputs: Vec<InputQueue>,
     /// By node: hand over the whole state instead of what changed.

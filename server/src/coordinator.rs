@@ -141,7 +141,7 @@ impl Shared {
             relations: &relations,
             parameter_types: &[],
         };
-        let plan = millpond_sql::plan(statement, &context)?;
+        let mut plan = millpond_sql::plan(statement, &context)?;
         let mut created = None;
         let tag = match plan.kind {
             PlanKind::CreateRelation(create) => {
@@ -152,7 +152,7 @@ impl Shared {
             }
             PlanKind::CreateView(create) => {
                 let replaces = create.replaces.is_some();
-                let (tag, id) = self.create_view(create)?;
+                let (tag, id) = self.create_view(create, &mut plan.notices)?;
                 created = (!replaces).then_some(id);
                 tag
             }

@@ -15,13 +15,14 @@ use datafusion::scalar::ScalarValue;
 use itertools::Itertools;
 use millpond_catalog::OutputMode;
 
+use crate::bound::Bound;
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
 use crate::lower::aggregate_call::{Call, call};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
-use crate::lower::stream::{Stream, Time, local, physical, window_schema};
+use crate::lower::stream::{BoundId, Stream, Time, TimeKind, local, physical, window_schema};
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
 };
@@ -45,7 +46,8 @@ pub(super) enum KeyOrigin {
 pub(super) struct KeyWindow {
     time: WindowTime,
     source: WindowSource,
-    watermark: bool,
+    /// Of the time, where it makes windows final.
+    bound: Option<BoundId>,
     /// Predicates over the window, to be applied to the result.
     pub filters: Vec<Expr>,
     /// Type of the bounds.
@@ -102,7 +104,9 @@ impl Lowering<'_> {
             keys.window = Some(KeyWindow {
                 time: WindowTime::Real(pending.time),
                 source: WindowSource::Rule(pending.rule),
-                watermark: pending.watermark && self.options.output_mode != OutputMode::Complete,
+                bound: pending
+                    .bound
+                    .filter(|_| self.options.output_mode != OutputMode::Complete),
                 filters: pending.filters.clone(),
                 field: stream.real.field(pending.time).clone(),
             });
@@ -117,21 +121,22 @@ impl Lowering<'_> {
             let bound = |name: &str| Expr::Column(Column::new_unqualified(name));
             keys.origins.push(match time {
                 _ if stream.reads(expr)?.1 => KeyOrigin::Window(stream.over_window(expr)?),
-                Some((Time::WindowStart { size }, field))
+                Some((TimeKind::WindowStart { size }, bound_id, field))
                     if keys.window.as_ref().is_none_or(|w| w.source.size() == size) =>
                 {
                     // The start itself rather than one computed from the end.
                     let time = WindowTime::Expr(expr.clone().unalias());
-                    keys.window = Some(assigned_before(time, size, field));
+                    keys.window = Some(assigned_before(time, bound_id, size, field));
                     KeyOrigin::Window(bound(WindowAssign::START))
                 }
-                Some((Time::WindowEnd { size }, field))
+                Some((TimeKind::WindowEnd { size }, bound_id, field))
                     if keys.window.as_ref().is_none_or(|w| w.source.size() == size) =>
                 {
                     if keys.window.is_none() {
                         let size_interval = ScalarValue::new_interval_mdn(0, 0, size * 1000);
                         let start = expr.clone().unalias() - lit(size_interval);
-                        keys.window = Some(assigned_before(WindowTime::Expr(start), size, field));
+                        let time = WindowTime::Expr(start);
+                        keys.window = Some(assigned_before(time, bound_id, size, field));
                     }
                     KeyOrigin::Window(bound(WindowAssign::END))
                 }
@@ -210,15 +215,11 @@ impl Lowering<'_> {
         }
         let final_only =
             self.options.output_mode == OutputMode::Append && self.aggregates_above == 0 && keys.is_final();
-        if matches!(
-            &window,
-            Some(WindowKey {
-                assign: WindowSource::Start { .. },
-                watermark: true,
-                ..
-            })
-        ) {
-            self.drop_late_at_assignment(stream.node);
+        let bound = keys.window.as_ref().and_then(|window| window.bound);
+        if let (Some(bound), Some(WindowSource::Start { .. })) =
+            (bound, window.as_ref().map(|window| window.assign))
+        {
+            self.drop_late_at_assignment(stream.node, bound);
         }
         let (node, input, positions) = self.aggregate_input(stream, columns)?;
         let window = window.map(|window| WindowKey {
@@ -245,7 +246,11 @@ impl Lowering<'_> {
             fail_on_error: self.options.fail_on_error,
         });
         let output_append_only = final_only || (calls.is_empty() && append_only && !spec.keys.is_empty());
-        let node = self.two_phases(node, &spec, output_append_only);
+        let bounds: Vec<Bound> = bound
+            .iter()
+            .map(|bound| self.bounds.get(*bound).clone())
+            .collect();
+        let node = self.two_phases(node, &spec, bounds, output_append_only);
         self.restored_columns(node, &keys, aggregate, &output, output_append_only)
     }
 
@@ -274,13 +279,20 @@ impl Lowering<'_> {
         Ok((stream.node, stream.real, positions))
     }
 
-    fn two_phases(&mut self, input: NodeId, spec: &Arc<AggregateSpec>, append_only: bool) -> NodeId {
+    fn two_phases(
+        &mut self,
+        input: NodeId,
+        spec: &Arc<AggregateSpec>,
+        bounds: Vec<Bound>,
+        append_only: bool,
+    ) -> NodeId {
         let partial = self.add(
             NodeKind::Operator(OperatorSpec::PartialAggregate(Arc::clone(spec))),
             vec![local(input)],
             Arc::clone(&spec.partial),
             Properties {
                 append_only: true,
+                bounds: bounds.clone(),
                 ..Properties::default()
             },
         );
@@ -312,8 +324,9 @@ impl Lowering<'_> {
         let properties = Properties {
             append_only,
             key: Some((0..spec.outputs.len()).filter(is_key).collect()),
-            event_time: None,
+            bounds,
             state_bound: Some(state_bound(spec)),
+            ..Properties::default()
         };
         self.add(
             NodeKind::Operator(OperatorSpec::FinalAggregate(Arc::clone(spec))),
@@ -336,15 +349,16 @@ impl Lowering<'_> {
         append_only: bool,
     ) -> Result<Stream> {
         let groups = aggregate.group_expr.len();
-        let times = keys.origins.iter().map(|origin| match (origin, &keys.window) {
-            (KeyOrigin::Window(Expr::Column(bound)), Some(window)) if window.watermark => {
-                let size = window.source.size();
-                let is_start = bound.name == WindowAssign::START;
-                Some(if is_start {
-                    Time::WindowStart { size }
-                } else {
-                    Time::WindowEnd { size }
-                })
+        let window = keys.window.as_ref();
+        let bound = window.and_then(|window| Some((window.source.size(), window.bound?)));
+        let times = keys.origins.iter().map(|origin| match (origin, bound) {
+            (KeyOrigin::Window(Expr::Column(column)), Some((size, bound))) => {
+                let is_start = column.name == WindowAssign::START;
+                let kind = match is_start {
+                    true => TimeKind::WindowStart { size },
+                    false => TimeKind::WindowEnd { size },
+                };
+                Some(self.closed(Time { kind, bound }))
             }
             _ => None,
         });
@@ -388,12 +402,13 @@ impl Lowering<'_> {
     }
 
     /// Late rows are dropped and counted where windows are assigned, since the aggregation sees a row once per window.
-    pub(super) fn drop_late_at_assignment(&mut self, node: NodeId) {
+    pub(super) fn drop_late_at_assignment(&mut self, node: NodeId, bound: BoundId) {
         let mut node = node;
         loop {
             match &mut self.nodes[node.0].kind {
                 NodeKind::Operator(OperatorSpec::WindowAssign(spec)) => {
                     spec.drop_late = true;
+                    self.nodes[node.0].properties.bounds = vec![self.bounds.get(bound).clone()];
                     return;
                 }
                 NodeKind::Operator(OperatorSpec::Map(_)) => node = self.nodes[node.0].edges[0].from,
@@ -406,7 +421,7 @@ impl Lowering<'_> {
 impl Keys {
     /// Groups become final as the watermark moves on.
     fn is_final(&self) -> bool {
-        self.window.as_ref().is_some_and(|window| window.watermark)
+        self.window.as_ref().is_some_and(|window| window.bound.is_some())
     }
 }
 
@@ -428,32 +443,32 @@ fn window_key(keys: &Keys, stream: &Stream, columns: &mut InputColumns) -> Resul
             Some(WindowKey {
                 time,
                 assign: window.source,
-                watermark: window.watermark,
+                watermark: window.bound.is_some(),
             })
         }
     })
 }
 
-fn assigned_before(time: WindowTime, size: i64, field: Field) -> KeyWindow {
+fn assigned_before(time: WindowTime, bound: BoundId, size: i64, field: Field) -> KeyWindow {
     KeyWindow {
         time,
         source: WindowSource::Start { size },
-        watermark: true,
+        bound: Some(bound),
         filters: Vec::new(),
         field,
     }
 }
 
 /// The window that a plain column bounds, with the column's field.
-fn plain_time(stream: &Stream, expr: &Expr) -> Result<Option<(Time, Field)>> {
+fn plain_time(stream: &Stream, expr: &Expr) -> Result<Option<(TimeKind, BoundId, Field)>> {
     let Some(column) = crate::lower::relation::plain_column(expr) else {
         return Ok(None);
     };
     let position = stream.schema.index_of_column(&column)?;
     let field = stream.schema.field(position);
     Ok(stream.times[position]
-        .filter(|time| *time != Time::Event)
-        .map(|time| (time, field.as_ref().clone())))
+        .filter(Time::is_window)
+        .map(|time| (time.kind, time.bound, field.as_ref().clone())))
 }
 
 /// Whether the pending window can be left to the aggregation: a group key names the window, no key mixes the window with

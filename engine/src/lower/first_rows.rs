@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::lower::relation::plain_column;
 use crate::lower::slot::{Recomputed, Slot};
 use crate::lower::stream::Stream;
-use crate::lower::window::{call, pass_columns, schema_after, times_after};
+use crate::lower::window::{call, pass_columns, schema_after};
 use crate::lower::{Lowering, unsupported};
 use crate::operator::recompute::spec::{Computation, FirstRows, Ranking};
 
@@ -130,8 +130,8 @@ impl Lowering<'_> {
                     .iter()
                     .any(|on| on.clone().unalias() == expr.clone().unalias());
             let time = stream.time_of(expr)?;
-            Ok(time
-                .filter(|time| closing.is_some() && is_group && *time != crate::lower::stream::Time::Event))
+            let time = time.filter(|time| closing.is_some() && is_group && time.is_window());
+            Ok(time.map(|time| self.closed(time)))
         });
         let times = times.collect::<Result<Vec<_>>>()?;
         let recomputed = Recomputed {
@@ -185,7 +185,7 @@ impl Lowering<'_> {
             .into_iter()
             .filter(|order| !keys.contains(&order.column))
             .collect();
-        let times = times_after(&stream, &window.schema, closing, &partition)?;
+        let times = self.times_after(&stream, &window.schema, closing, &partition)?;
         let recomputed = Recomputed {
             keys: keys.into_iter().unique().collect(),
             order,

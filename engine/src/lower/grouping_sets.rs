@@ -49,11 +49,10 @@ impl Lowering<'_> {
             edges.push(local(branch.node));
             times = Some(match times {
                 None => branch.times,
-                Some(times) => times
-                    .into_iter()
-                    .zip(branch.times)
-                    .map(|(a, b)| a.filter(|_| a == b))
-                    .collect(),
+                Some(times) => {
+                    let both = times.into_iter().zip(branch.times);
+                    both.map(|(a, b)| self.bounds.both(a, b)).collect()
+                }
             });
         }
         let schema = Arc::clone(aggregate.schema.inner());

@@ -10,12 +10,15 @@ use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
+use millpond_catalog::OutputMode;
 
-use crate::dataflow::{Distribution, Edge, NodeKind, Properties};
+use crate::bound::Bound;
+use crate::dataflow::{Distribution, Edge, NodeKind, Notice, Properties};
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
-use crate::lower::stream::{Stream, check_functions, physical};
-use crate::operator::spec::{JoinFilter, JoinSpec, OperatorSpec};
+use crate::lower::join_times::{self, TimePair};
+use crate::lower::stream::{Stream, Time, check_functions, event_time, physical};
+use crate::operator::spec::{JoinFilter, JoinSpec, JoinTimes, OperatorSpec, Role};
 
 /// One side of a join as a node: its own columns, then those that only carry keys.
 struct Side {
@@ -46,18 +49,38 @@ impl Lowering<'_> {
         }
         let filter = join.filter.as_ref().map(|filter| join_filter(filter, join));
         let output = Arc::clone(join.schema.inner());
-        let spec = JoinSpec {
+        let streams = [&left.stream, &right.stream];
+        let pairs = match self.options.output_mode {
+            OutputMode::Complete => Vec::new(),
+            OutputMode::Append | OutputMode::Update => join_times::pairs(join, streams[0], streams[1])?,
+        };
+        let append_only = streams.map(|stream| stream.append_only);
+        let passing = self.passing(join.join_type, append_only);
+        let mut spec = JoinSpec {
             kind: join.join_type,
-            inputs: [Arc::clone(&left.stream.real), Arc::clone(&right.stream.real)],
+            inputs: streams.map(|stream| Arc::clone(&stream.real)),
             widths: [left.width, right.width],
             nulls_match: join.null_equality == NullEquality::NullEqualsNull,
             filter: filter.transpose()?,
+            times: None,
+            passing,
             output: Arc::clone(&output),
-            keys: [left.keys, right.keys],
+            keys: [left.keys.clone(), right.keys.clone()],
             fail_on_error: self.options.fail_on_error,
         };
-        let append_only = spec.keeps_append_only() && left.stream.append_only && right.stream.append_only;
-        let edges = [&left.stream, &right.stream].into_iter().zip(&spec.keys);
+        let mut properties = Properties::default();
+        if let (Some(pair), None) = (join_times::best(&pairs), passing) {
+            self.add_times(&mut spec, &mut properties, streams, pair);
+        }
+        properties.append_only = match passing {
+            Some(_) => true,
+            None => spec.keeps_append_only() && append_only == [true, true],
+        };
+        properties.state_bound = Some(self.kept(&spec, &properties));
+        if passing.is_none() && append_only == [true, true] && !(spec.frees(0) && spec.frees(1)) {
+            properties.notice = Some(unbounded(&spec));
+        }
+        let edges = streams.into_iter().zip(&spec.keys);
         let edges = edges.map(|(stream, keys)| Edge {
             from: stream.node,
             distribution: if keys.is_empty() {
@@ -67,16 +90,120 @@ impl Lowering<'_> {
             },
         });
         let edges = edges.collect();
-        let properties = Properties {
-            append_only,
-            state_bound: Some("the rows of both sides".to_owned()),
-            ..Properties::default()
-        };
+        let times = self.join_output_times(&spec, join, streams, &pairs);
+        properties.event_time = event_time(&times);
+        let is_append_only = properties.append_only;
         let kind = NodeKind::Operator(OperatorSpec::Join(Arc::new(spec)));
         let node = self.add(kind, edges, output, properties);
-        // A row waits for its partner for as long as it takes, so no watermark bounds a time that comes out.
-        let times = vec![None; join.schema.fields().len()];
-        Ok(Stream::of_node(node, &join.schema, times, append_only))
+        Ok(Stream::of_node(node, &join.schema, times, is_append_only))
+    }
+
+    /// In append mode a row of a stream meets what a table holds when it comes, and is not corrected later.
+    fn passing(&self, kind: JoinType, append_only: [bool; 2]) -> Option<usize> {
+        let side = match append_only {
+            [true, false] => 0,
+            [false, true] => 1,
+            [true, true] | [false, false] => return None,
+        };
+        // The rows of the table must not come out by themselves.
+        let suits = match kind {
+            JoinType::Inner => true,
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => side == 0,
+            JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => side == 1,
+            JoinType::Full => false,
+        };
+        (suits && self.options.output_mode == OutputMode::Append).then_some(side)
+    }
+
+    fn add_times(
+        &mut self,
+        spec: &mut JoinSpec,
+        properties: &mut Properties,
+        streams: [&Stream; 2],
+        pair: TimePair,
+    ) {
+        spec.times = Some(JoinTimes {
+            columns: pair.columns,
+            least: pair.distance.least,
+            most: pair.distance.most,
+            final_only: false,
+        });
+        let bounds = [0, 1].map(|side| {
+            let time = streams[side].times[pair.columns[side]];
+            time.map(|time| join_times::as_event(&self.bounds, time))
+        });
+        properties.bounds = bounds.into_iter().flatten().collect();
+        let becomes_final = [0, 1].iter().all(|side| {
+            let alone = !matches!(spec.role(*side), None | Some(Role::Semi));
+            !alone || spec.final_below(*side, [Some(0); 2]).is_some()
+        });
+        let append_only = streams.iter().all(|stream| stream.append_only);
+        if let Some(times) = &mut spec.times {
+            times.final_only = self.is_final_here() && becomes_final && append_only;
+        }
+        if !spec.defers(0) && !spec.defers(1) {
+            if let Some(times) = &mut spec.times {
+                times.final_only = false;
+            }
+        }
+    }
+
+    fn join_output_times(
+        &mut self,
+        spec: &JoinSpec,
+        join: &Join,
+        streams: [&Stream; 2],
+        pairs: &[TimePair],
+    ) -> Vec<Option<Time>> {
+        let [left, right] = [0, 1].map(|side| {
+            if spec.passing.is_some() {
+                let passes = spec.passing == Some(side);
+                return streams[side]
+                    .times
+                    .iter()
+                    .map(|time| time.filter(|_| passes))
+                    .collect();
+            }
+            let times = spec.times.as_ref().filter(|_| spec.defers(side));
+            let released = times.map(|times| times.columns[side]);
+            self.times_after_join(side, streams, pairs, released)
+        });
+        let mut times: Vec<Option<Time>> = match spec.kind {
+            JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => [left, right].concat(),
+            JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => left,
+            JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => right,
+        };
+        times.resize(join.schema.fields().len(), None);
+        times
+    }
+
+    /// What the state holds, in words.
+    fn kept(&self, spec: &JoinSpec, properties: &Properties) -> String {
+        if let Some(side) = spec.passing {
+            return format!("the rows of the {} side", ["left", "right"][1 - side]);
+        }
+        let (Some(times), [left, right]) = (&spec.times, properties.bounds.as_slice()) else {
+            return "the rows of both sides".to_owned();
+        };
+        let input = |input: usize| self.inputs[input].name.clone();
+        let reach = times.most.zip(times.least).map(|(most, least)| most - least);
+        let side = |side: usize, own: &Bound, other: &Bound, lag: Option<i64>| {
+            let name = ["left", "right"][side];
+            let column = spec.inputs[side].field(times.columns[side]).name();
+            let (Some(lag), true) = (lag, spec.frees(side)) else {
+                return format!("all {name} rows");
+            };
+            let mut bound = other.lagging(lag);
+            if let (Some(_), Some(reach)) = (spec.role(1 - side), reach) {
+                bound = bound.and(&own.lagging(reach));
+            }
+            format!("{name} rows with {column} >= {}", bound.describe(&input))
+        };
+        [
+            side(0, left, right, times.most),
+            side(1, right, left, times.least.map(|least| -least)),
+        ]
+        .join(", ")
     }
 
     /// Makes `stream` a node that has every key as a column.
@@ -112,6 +239,24 @@ impl Lowering<'_> {
             keys: positions,
             width,
         })
+    }
+}
+
+/// Why the state of a join of streams grows, and what would bound it.
+fn unbounded(spec: &JoinSpec) -> Notice {
+    let kept = match [spec.frees(0), spec.frees(1)] {
+        [false, false] => "all rows of both sides",
+        [true, _] => "all rows of the right side",
+        [false, true] => "all rows of the left side",
+    };
+    Notice {
+        message: format!(
+            "the join keeps {kept} for ever: its condition and the watermarks do not say when a row can find no partner any \
+             more"
+        ),
+        hint: "Have a watermark on both sides and bound the time between partners, as in r.ts BETWEEN l.ts AND l.ts + \
+               INTERVAL '1 hour'."
+            .to_owned(),
     }
 }
 

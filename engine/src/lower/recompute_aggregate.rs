@@ -14,7 +14,7 @@ use itertools::Itertools;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::lower::slot::{Recomputed, Slot, column};
-use crate::lower::stream::{Stream, Time};
+use crate::lower::stream::Stream;
 use crate::oneoff::slot;
 use crate::operator::recompute::spec::Computation;
 
@@ -52,9 +52,9 @@ impl Lowering<'_> {
         let times = groups
             .iter()
             .map(|expr| {
-                Ok(stream
-                    .time_of(expr)?
-                    .filter(|time| closing.is_some() && *time != Time::Event))
+                let time = stream.time_of(expr)?;
+                let time = time.filter(|time| closing.is_some() && time.is_window());
+                Ok(time.map(|time| self.closed(time)))
             })
             .chain((0..results).map(|_| Ok(None)))
             .collect::<Result<Vec<_>>>()?;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use datafusion::logical_expr::logical_plan::{TableScan, Union, Unnest};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
+use crate::bound::Bound;
 use crate::dataflow::{EventTime, Input, NodeKind, Properties};
 use crate::error::Result;
 use crate::logical::RelationSource;
-use crate::lower::stream::{Origin, Stream, Time, local};
+use crate::lower::stream::{Origin, Stream, Time, TimeKind, event_time, local};
 use crate::lower::{Lowering, empty, unsupported};
 use crate::operator::spec::{OperatorSpec, UnnestSpec};
 
@@ -41,6 +42,7 @@ impl Lowering<'_> {
             event_time: event_time.as_ref().map(|time| time.column),
             ..Properties::default()
         };
+        let bound = self.bounds.id(Bound::of_input(self.inputs.len()));
         let kind = NodeKind::Input(self.inputs.len());
         self.inputs.push(Input {
             object: source.object,
@@ -59,7 +61,12 @@ impl Lowering<'_> {
         };
         let times = wanted
             .iter()
-            .map(|column| is_time(column).then_some(Time::Event))
+            .map(|column| {
+                is_time(column).then_some(Time {
+                    kind: TimeKind::Event,
+                    bound,
+                })
+            })
             .collect();
         let mut stream = Stream::of_node(node, &scan.projected_schema, times, source.append_only);
         // The time may be there only for the watermark.
@@ -87,15 +94,14 @@ impl Lowering<'_> {
             // A column is an event time when it is one in every input.
             times = Some(match times {
                 None => stream.times,
-                Some(times) => times
-                    .into_iter()
-                    .zip(stream.times)
-                    .map(|(a, b)| a.filter(|_| a == b))
-                    .collect(),
+                Some(times) => {
+                    let both = times.into_iter().zip(stream.times);
+                    both.map(|(a, b)| self.bounds.both(a, b)).collect()
+                }
             });
         }
         let times = times.unwrap_or_else(|| vec![None; schema.fields().len()]);
-        let event_time = times.iter().position(|time| *time == Some(Time::Event));
+        let event_time = event_time(&times);
         let properties = Properties {
             append_only,
             event_time,
@@ -135,7 +141,7 @@ impl Lowering<'_> {
             .iter()
             .map(|column| input.times[*column].filter(|_| !unnested(column)));
         let times: Vec<Option<Time>> = times.collect();
-        let event_time = times.iter().position(|time| *time == Some(Time::Event));
+        let event_time = event_time(&times);
         let properties = Properties {
             append_only: input.append_only,
             event_time,

@@ -9,7 +9,7 @@ use crate::dataflow::{Distribution, Edge, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::SessionAssign;
 use crate::lower::Lowering;
-use crate::lower::stream::{Stream, Time};
+use crate::lower::stream::{Stream, Time, TimeKind};
 use crate::operator::spec::{OperatorSpec, SessionSpec};
 
 /// A row exactly at the end of a session joins it, so the session is final one microsecond after its end: as a window of
@@ -22,9 +22,13 @@ impl Lowering<'_> {
         let time = assign.time_column()?;
         let keys = assign.key_columns()?;
         // Rows that are taken away can split a session at any time.
-        let watermark = stream.append_only
-            && stream.times[time] == Some(Time::Event)
-            && self.options.output_mode != OutputMode::Complete;
+        let bound = stream.times[time]
+            .filter(|time| !time.is_window() && stream.append_only)
+            .map(|time| time.bound)
+            // Rows that the watermark releases come in when their sessions were to be final already.
+            .filter(|bound| !self.bounds.get(*bound).is_released())
+            .filter(|_| self.options.output_mode != OutputMode::Complete);
+        let watermark = bound.is_some();
         let is_result = self.options.output_mode == OutputMode::Append && self.aggregates_above == 0;
         if is_result && !watermark {
             let column = stream.real.field(time).name();
@@ -49,13 +53,17 @@ impl Lowering<'_> {
             final_only,
             output: Arc::clone(schema.inner()),
         };
-        let bound = match watermark {
+        let kept = match watermark {
             true => "the rows of sessions that a row may still touch, by the watermark",
             false => "all rows: no watermark bounds the time, or rows can be taken away",
         };
         let properties = Properties {
             append_only: final_only,
-            state_bound: Some(bound.to_owned()),
+            bounds: bound
+                .iter()
+                .map(|bound| self.bounds.get(*bound).clone())
+                .collect(),
+            state_bound: Some(kept.to_owned()),
             ..Properties::default()
         };
         let edge = Edge {
@@ -68,8 +76,9 @@ impl Lowering<'_> {
         let kind = NodeKind::Operator(OperatorSpec::SessionAssign(spec));
         let node = self.add(kind, vec![edge], Arc::clone(schema.inner()), properties);
         let mut times = vec![None; schema.fields().len()];
-        if let Some(end) = times.last_mut().filter(|_| watermark) {
-            *end = Some(Time::WindowStart { size: END_SIZE_US });
+        if let (Some(end), Some(bound)) = (times.last_mut(), bound) {
+            let kind = TimeKind::WindowStart { size: END_SIZE_US };
+            *end = Some(self.closed(Time { kind, bound }));
         }
         Ok(Stream::of_node(node, schema, times, final_only))
     }

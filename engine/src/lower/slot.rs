@@ -11,12 +11,13 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_expr::expressions::{Column as PhysicalColumn, Literal};
 use millpond_catalog::OutputMode;
 
+use crate::bound::Bound;
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::lower::aggregate_columns::InputColumns;
 use crate::lower::relation::plain_column;
-use crate::lower::stream::{Stream, Time};
+use crate::lower::stream::{BoundId, Stream, TimeKind};
 use crate::oneoff::slot_column;
 use crate::operator::recompute::Recompute;
 use crate::operator::recompute::spec::{ClosingKey, Computation, OrderColumn, RecomputeSpec};
@@ -36,6 +37,13 @@ pub(super) struct Recomputed {
     pub description: String,
     /// Columns of the output that identify a row.
     pub key: Option<Vec<usize>>,
+}
+
+/// A key that closes groups, and what its time is bounded by.
+#[derive(Clone, Copy)]
+pub(super) struct Closing {
+    key: ClosingKey,
+    bound: BoundId,
 }
 
 impl Slot {
@@ -116,13 +124,18 @@ impl Lowering<'_> {
         stream: Stream,
         mut slot: Slot,
         recomputed: Recomputed,
-        closing: Option<ClosingKey>,
+        closing: Option<Closing>,
     ) -> Result<NodeId> {
         let final_only = self.is_final_here();
         let append_only = stream.append_only;
-        if closing.is_some() {
-            self.drop_late_at_assignment(stream.node);
+        let bounds: Vec<Bound> = closing
+            .iter()
+            .map(|closing| self.bounds.get(closing.bound).clone())
+            .collect();
+        if let Some(closing) = closing {
+            self.drop_late_at_assignment(stream.node, closing.bound);
         }
+        let closing = closing.map(|closing| closing.key);
         let schema = Arc::new(slot.schema());
         let input = self.slot_input(stream, slot, &schema)?;
         let mut keys = recomputed.keys;
@@ -147,8 +160,9 @@ impl Lowering<'_> {
         let properties = Properties {
             append_only: final_only,
             key: recomputed.key,
-            event_time: None,
+            bounds,
             state_bound: Some(spec.state_bound()),
+            ..Properties::default()
         };
         let distribution = match spec.keys.is_empty() {
             true => Distribution::Single,
@@ -189,25 +203,32 @@ impl Lowering<'_> {
         stream: &Stream,
         slot: &mut Slot,
         groups: impl IntoIterator<Item = &'a Expr>,
-    ) -> Result<Option<ClosingKey>> {
+    ) -> Result<Option<Closing>> {
         if self.options.output_mode == OutputMode::Complete {
             return Ok(None);
         }
         for expr in groups {
             let Some(found) = plain_column(expr) else { continue };
-            let to_end = match stream.times[stream.schema.index_of_column(&found)?] {
-                Some(Time::WindowStart { size }) => size,
-                Some(Time::WindowEnd { .. }) => 0,
-                Some(Time::Event) | None => continue,
+            let Some(time) = stream.times[stream.schema.index_of_column(&found)?] else {
+                continue;
+            };
+            let to_end = match time.kind {
+                TimeKind::WindowStart { size } => size,
+                TimeKind::WindowEnd { .. } => 0,
+                TimeKind::Event => continue,
             };
             let column = slot.column(stream, expr)?;
-            return Ok(Some(ClosingKey { column, to_end }));
+            let key = ClosingKey { column, to_end };
+            return Ok(Some(Closing {
+                key,
+                bound: time.bound,
+            }));
         }
         Ok(None)
     }
 
     /// In append mode the last operator that changes its rows hands them over when their window is final.
-    pub(super) fn check_append_groups(&self, what: &str, closing: Option<ClosingKey>) -> Result<()> {
+    pub(super) fn check_append_groups(&self, what: &str, closing: Option<Closing>) -> Result<()> {
         if !self.is_final_here() || closing.is_some() {
             return Ok(());
         }

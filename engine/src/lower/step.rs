@@ -12,7 +12,9 @@ use crate::dataflow::{NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
-use crate::lower::stream::{Origin, PendingWindow, Stream, Time, local, physical, shifted, window_schema};
+use crate::lower::stream::{
+    Origin, PendingWindow, Stream, Time, TimeKind, local, physical, shifted, window_schema,
+};
 use crate::operator::spec::{MapSpec, MapStep, OperatorSpec, WindowAssignSpec};
 
 impl Lowering<'_> {
@@ -101,20 +103,20 @@ impl Lowering<'_> {
         let Origin::Real(time) = stream.columns[column] else {
             return Err(Error::Bug("a window column without a pending window".to_owned()));
         };
-        let watermark = stream.times[column] == Some(Time::Event);
+        let event_time = stream.times[column].filter(|time| !time.is_window());
+        let bound = event_time.map(|time| time.bound);
         let size = assign.rule.size();
-        let bound = |name: &str| Expr::Column(Column::new_unqualified(name));
+        let column = |name: &str| Expr::Column(Column::new_unqualified(name));
         stream
             .columns
-            .extend([bound(WindowAssign::START), bound(WindowAssign::END)].map(Origin::Window));
-        let bounds = [Time::WindowStart { size }, Time::WindowEnd { size }];
-        stream
-            .times
-            .extend(bounds.map(|bound| watermark.then_some(bound)));
+            .extend([column(WindowAssign::START), column(WindowAssign::END)].map(Origin::Window));
+        let kinds = [TimeKind::WindowStart { size }, TimeKind::WindowEnd { size }];
+        let times = kinds.map(|kind| bound.map(|bound| Time { kind, bound }));
+        stream.times.extend(times);
         stream.window = Some(PendingWindow {
             time,
             rule: assign.rule,
-            watermark,
+            bound,
             filters: Vec::new(),
         });
         stream.schema = Arc::clone(UserDefinedLogicalNodeCore::schema(assign));

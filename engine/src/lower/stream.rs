@@ -12,6 +12,7 @@ use datafusion::logical_expr::{Expr, Operator, Volatility};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal, NegativeExpr};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
+use crate::bound::Bound;
 use crate::dataflow::{Distribution, Edge, NodeId, Properties};
 use crate::error::Result;
 use crate::expression::PROCESSING_TIME;
@@ -55,15 +56,22 @@ pub(super) struct PendingWindow {
     /// Position in [`Stream::real`].
     pub time: usize,
     pub rule: WindowRule,
-    /// The time is an event time with a watermark.
-    pub watermark: bool,
+    /// Of the time, if it is an event time with a watermark.
+    pub bound: Option<BoundId>,
     /// Predicates over `window_start` and `window_end`, which every window must meet.
     pub filters: Vec<Expr>,
 }
 
+/// A column that a watermark bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Time {
+    pub kind: TimeKind,
+    pub bound: BoundId,
+}
+
 /// What a column has to do with event time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Time {
+pub(super) enum TimeKind {
     /// No row is below the watermark, but for late ones.
     Event,
     /// The start or end of a window of this size over an event time with a watermark.
@@ -73,6 +81,69 @@ pub(super) enum Time {
     WindowEnd {
         size: i64,
     },
+}
+
+impl Time {
+    pub fn is_window(&self) -> bool {
+        self.kind != TimeKind::Event
+    }
+}
+
+impl TimeKind {
+    /// By how much the column's values lie before the watermark when rows with them can still change. A window is final
+    /// when its end is at the watermark.
+    pub fn lag(self) -> i64 {
+        match self {
+            TimeKind::Event => 0,
+            TimeKind::WindowStart { size } => size - 1,
+            TimeKind::WindowEnd { .. } => -1,
+        }
+    }
+}
+
+/// One of the [`Bounds`] of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BoundId(usize);
+
+/// The bounds of all times in a query, each once.
+#[derive(Debug, Default)]
+pub(super) struct Bounds(Vec<Bound>);
+
+impl Bounds {
+    pub fn id(&mut self, bound: Bound) -> BoundId {
+        BoundId(
+            self.0
+                .iter()
+                .position(|known| *known == bound)
+                .unwrap_or_else(|| {
+                    self.0.push(bound);
+                    self.0.len() - 1
+                }),
+        )
+    }
+
+    pub fn get(&self, id: BoundId) -> &Bound {
+        &self.0[id.0]
+    }
+
+    /// What is known of a column that holds the times of two.
+    pub fn both(&mut self, a: Option<Time>, b: Option<Time>) -> Option<Time> {
+        let (a, b) = a.zip(b).filter(|(a, b)| a.kind == b.kind)?;
+        let bound = self.get(a.bound).and(self.get(b.bound));
+        Some(Time {
+            kind: a.kind,
+            bound: self.id(bound),
+        })
+    }
+
+    /// The time of rows that come out when the watermark sets them free.
+    pub fn released(&mut self, time: Time) -> Time {
+        let bound = self.get(time.bound).released();
+        Time {
+            bound: self.id(bound),
+            ..time
+        }
+    }
 }
 
 impl Stream {
@@ -281,7 +352,7 @@ impl Stream {
             Origin::Real(position) => Some(*position),
             Origin::Window(_) => None,
         };
-        let event_time = self.times.iter().position(|time| *time == Some(Time::Event));
+        let event_time = event_time(&self.times);
         Properties {
             append_only: self.append_only,
             key: self
@@ -289,9 +360,15 @@ impl Stream {
                 .as_ref()
                 .and_then(|key| key.iter().map(|column| real(*column)).collect()),
             event_time: event_time.and_then(real),
-            state_bound: None,
+            ..Properties::default()
         }
     }
+}
+
+/// The first column that is an event time.
+pub(super) fn event_time(times: &[Option<Time>]) -> Option<usize> {
+    let is_event = |time: &Option<Time>| time.is_some_and(|time| !time.is_window());
+    times.iter().position(is_event)
 }
 
 pub(super) fn local(from: NodeId) -> Edge {

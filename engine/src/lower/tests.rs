@@ -3,6 +3,7 @@
 mod failures;
 mod golden;
 mod harness;
+mod join_times;
 mod planner;
 mod random;
 mod recompute;

@@ -12,10 +12,10 @@ use itertools::Itertools;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::lower::relation::plain_column;
-use crate::lower::slot::{Recomputed, Slot, column};
+use crate::lower::slot::{Closing, Recomputed, Slot, column};
 use crate::lower::stream::{Stream, Time};
 use crate::oneoff::slot;
-use crate::operator::recompute::spec::{ClosingKey, Computation};
+use crate::operator::recompute::spec::Computation;
 
 impl Lowering<'_> {
     pub(super) fn window(&mut self, window: &Window) -> Result<Stream> {
@@ -35,7 +35,7 @@ impl Lowering<'_> {
             .map(|expr| slot.column(&stream, expr))
             .collect::<Result<Vec<_>>>()?;
         let plan = plan(&stream, &mut slot, &levels, &sources)?;
-        let times = times_after(&stream, &window.schema, closing, &partition)?;
+        let times = self.times_after(&stream, &window.schema, closing, &partition)?;
         let description = calls.iter().map(describe).join("; ");
         let output = schema_after(window);
         let recomputed = Recomputed {
@@ -214,23 +214,35 @@ fn result(position: usize) -> String {
     format!("r{position}")
 }
 
-/// Rows of a window that is final do not change any more; nothing else is known of times after a node with `schema`.
-pub(super) fn times_after(
-    stream: &Stream,
-    schema: &DFSchema,
-    closing: Option<ClosingKey>,
-    partition: &[Expr],
-) -> Result<Vec<Option<Time>>> {
-    let mut times = vec![None; schema.fields().len()];
-    for column in partition
-        .iter()
-        .filter_map(plain_column)
-        .filter(|_| closing.is_some())
-    {
-        if let Some(position) = schema.maybe_index_of_column(&column) {
-            let time = stream.times[stream.schema.index_of_column(&column)?];
-            times[position] = time.filter(|time| *time != Time::Event);
+impl Lowering<'_> {
+    /// Rows of a window that is final do not change any more; nothing else is known of times after a node with `schema`.
+    pub(super) fn times_after(
+        &mut self,
+        stream: &Stream,
+        schema: &DFSchema,
+        closing: Option<Closing>,
+        partition: &[Expr],
+    ) -> Result<Vec<Option<Time>>> {
+        let mut times = vec![None; schema.fields().len()];
+        for column in partition
+            .iter()
+            .filter_map(plain_column)
+            .filter(|_| closing.is_some())
+        {
+            if let Some(position) = schema.maybe_index_of_column(&column) {
+                let time = stream.times[stream.schema.index_of_column(&column)?];
+                times[position] = time.filter(Time::is_window).map(|time| self.closed(time));
+            }
+        }
+        Ok(times)
+    }
+
+    /// The time of a group's result: where it comes out when it is final, the watermark releases it.
+    pub(super) fn closed(&mut self, time: Time) -> Time {
+        if self.is_final_here() {
+            self.bounds.released(time)
+        } else {
+            time
         }
     }
-    Ok(times)
 }

@@ -14,9 +14,11 @@
 //! of the query over the new inputs whatever the order of changes within the epoch.
 //!
 //! A NULL key matches nothing, unless the join says otherwise: such rows are handed on or dropped as they come, and are
-//! never part of the state.
+//! never part of the state. The same holds for a NULL time where matching rows are near each other in time; what that
+//! means for the rest is in [`release`].
 
 mod kept;
+mod release;
 mod rows;
 
 #[cfg(test)]
@@ -51,6 +53,10 @@ pub(crate) struct Join {
     /// Keys of both sides.
     keys: GroupTable,
     sides: [Rows; 2],
+    /// Below these times the rows of each side were final when the last epoch ended.
+    final_below: [Option<i64>; 2],
+    /// Rows below these times are late in the running epoch.
+    late_below: [Option<i64>; 2],
     /// Changes since the last checkpoint.
     delta: Vec<StateBatch>,
     metrics: OperatorMetrics,
@@ -75,6 +81,8 @@ impl Join {
             },
             keys: GroupTable::new(&key_types.collect::<Vec<_>>())?,
             sides: [Rows::new(&spec.inputs[0])?, Rows::new(&spec.inputs[1])?],
+            final_below: [None; 2],
+            late_below: [None; 2],
             delta: Vec::new(),
             metrics: OperatorMetrics::default(),
             spec,
@@ -94,18 +102,20 @@ impl Join {
             self.keys.intern(&key, matchable.num_rows(), &mut keys)?;
             let count = self.keys.len();
             self.sides[side].add(columns, matchable.weights(), &keys, count)?;
+            if let Some(times) = &self.spec.times {
+                self.sides[side].note_times(&columns[times.columns[side]]);
+            }
             self.sides[1 - side].reserve_keys(count);
         }
         Ok(unmatchable)
     }
 
-    /// Tells rows with a NULL among their keys from the others.
+    /// Tells rows with a NULL among their keys, or with no time where it matters, from the others.
     fn split(&self, side: usize, changes: ChangeBatch) -> Result<(ChangeBatch, Option<ChangeBatch>)> {
-        if self.spec.nulls_match {
-            return Ok((changes, None));
-        }
-        let nulls = self.spec.keys[side]
-            .iter()
+        let keys = self.spec.keys[side].iter().filter(|_| !self.spec.nulls_match);
+        let time = self.spec.times.iter().map(|times| &times.columns[side]);
+        let nulls = keys
+            .chain(time)
             .map(|column| changes.rows().column(*column).logical_nulls())
             .fold(None, |all, nulls| NullBuffer::union(all.as_ref(), nulls.as_ref()));
         match nulls.filter(|nulls| nulls.null_count() > 0) {
@@ -128,13 +138,22 @@ impl Join {
             self.note_delta(&changed)?;
         }
         let mut recounted = [Vec::new(), Vec::new()];
-        for side in [0, 1] {
-            // The left side is applied before the right one's changes are paired with it.
-            self.pair(side, &changed[side], &mut recounted, &mut output)?;
+        // The left side is applied before the right one's changes are paired with it. Rows that only pass meet the other
+        // side as it is after the epoch, and its changes meet none of them.
+        let order = if self.spec.passing == Some(0) {
+            [1, 0]
+        } else {
+            [0, 1]
+        };
+        for side in order {
+            if self.spec.passing != Some(1 - side) {
+                self.pair(side, &changed[side], &mut recounted, &mut output)?;
+            }
             self.sides[side].apply(&changed[side]);
         }
         for side in [0, 1] {
-            if let (Some(role), Some(output)) = (self.spec.role(side), &mut output) {
+            let role = self.spec.role(side).filter(|_| !self.spec.defers(side));
+            if let (Some(role), Some(output)) = (role, &mut output) {
                 let affected = self.affected(side, &changed, &recounted[side]);
                 self.send_kept(side, role, &affected, output)?;
             }
@@ -142,7 +161,9 @@ impl Join {
         for (side, rows) in self.sides.iter_mut().enumerate() {
             rows.settle(&changed[side], &recounted[side]);
         }
-        self.bury();
+        if let Some(passing) = self.spec.passing {
+            self.sides[passing].free(&changed[passing]);
+        }
         Ok(())
     }
 
@@ -155,7 +176,7 @@ impl Join {
         output: &mut Option<&mut Output>,
     ) -> Result<()> {
         let sends = self.spec.has_pairs() && output.is_some();
-        let counts = [0, 1].map(|side| self.spec.filter.is_some() && self.spec.role(side).is_some());
+        let counts = [0, 1].map(|side| self.spec.counts(side));
         let mut pairs = Pairs {
             changing: side,
             rows: [Vec::new(), Vec::new()],
@@ -230,6 +251,9 @@ impl Join {
 
     fn note_delta(&mut self, changed: &[Vec<usize>; 2]) -> Result<()> {
         for (port, changed) in changed.iter().enumerate() {
+            if self.spec.passing == Some(port) {
+                continue;
+            }
             self.metrics.rows_updated += changed.len() as u64;
             for rows in changed.chunks(STATE_ROWS) {
                 let side = &self.sides[port];
@@ -277,20 +301,28 @@ impl Join {
 }
 
 impl Operator for Join {
-    fn begin(&mut self, _context: &OperatorContext) -> Result<()> {
+    fn begin(&mut self, context: &OperatorContext) -> Result<()> {
         self.metrics = OperatorMetrics::default();
+        for side in [0, 1] {
+            let late = context.watermarks[side].late;
+            self.late_below[side] = late.filter(|_| self.spec.drops_late(side));
+        }
         Ok(())
     }
 
     fn push(&mut self, port: usize, changes: ChangeBatch, output: &mut Output) -> Result<()> {
+        let changes = self.without_late(port, changes)?;
         match (self.note(port, changes)?, self.spec.role(port)) {
             (Some(unmatchable), Some(role)) => self.send_unmatchable(port, role, &unmatchable, output),
             _ => Ok(()),
         }
     }
 
-    fn seal(&mut self, _context: &OperatorContext, output: &mut Output) -> Result<()> {
-        self.advance(Some(output))
+    fn seal(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
+        self.advance(Some(output))?;
+        self.release(context, Some(output))?;
+        self.bury();
+        Ok(())
     }
 
     fn checkpoint(&mut self, full: bool) -> Result<Vec<StateBatch>> {
@@ -313,8 +345,11 @@ impl Operator for Join {
         self.note(state.port, state.changes).map(|_| ())
     }
 
-    fn restored(&mut self, _context: &OperatorContext) -> Result<()> {
-        self.advance(None)
+    fn restored(&mut self, context: &OperatorContext) -> Result<()> {
+        self.advance(None)?;
+        self.release(context, None)?;
+        self.bury();
+        Ok(())
     }
 
     fn metrics(&self) -> OperatorMetrics {

@@ -249,7 +249,7 @@ impl Operator for Recompute {
 
     fn seal(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
         let first = self.of_nothing() && context.worker == 0 && context.epoch == Epoch(0);
-        let changes = self.take_incoming(context.watermark)?;
+        let changes = self.take_incoming(context.late())?;
         if changes.is_some() || first {
             let groups = match &changes {
                 Some(changes) => self.state.groups(changes.rows())?,
@@ -269,7 +269,7 @@ impl Operator for Recompute {
             }
             self.forget(&groups);
         }
-        self.close(context.watermark, output)
+        self.close(context.closes(), output)
     }
 
     fn checkpoint(&mut self, full: bool) -> Result<Vec<StateBatch>> {
@@ -290,7 +290,7 @@ impl Operator for Recompute {
     }
 
     fn restored(&mut self, context: &OperatorContext) -> Result<()> {
-        if let Some(bound) = self.closed_below(context.watermark) {
+        if let Some(bound) = self.closed_below(context.closes()) {
             self.state.take_below(bound)?;
         }
         if self.spec.append_only && matches!(self.spec.computation, Computation::First(_)) {

@@ -90,7 +90,7 @@ impl SessionAssign {
     }
 
     fn watermark(&self, context: &OperatorContext) -> Option<i64> {
-        context.watermark.filter(|_| self.spec.watermark)
+        context.closes().filter(|_| self.spec.watermark)
     }
 
     /// Sorts changes by key; those without a time or with no gap are in no session.

@@ -11,7 +11,7 @@ use datafusion::common::UnnestOptions;
 use datafusion::physical_expr::PhysicalExpr;
 use itertools::Itertools;
 
-pub use join::{JoinFilter, JoinSpec, Role};
+pub use join::{JoinFilter, JoinSpec, JoinTimes, Role};
 
 use crate::error::Result;
 use crate::operator::Operator;

@@ -100,7 +100,7 @@ pub(crate) fn expand(
 
 impl Operator for WindowAssign {
     fn begin(&mut self, context: &OperatorContext) -> Result<()> {
-        self.watermark = context.watermark.filter(|_| self.spec.drop_late);
+        self.watermark = context.late().filter(|_| self.spec.drop_late);
         self.metrics = OperatorMetrics::default();
         Ok(())
     }

@@ -210,6 +210,7 @@ mod tests {
                 epoch: Epoch(4),
                 processing_time_us: -7,
                 watermarks: vec![None, Some(11)],
+                watermarks_before: vec![None, None],
             },
         )
     }

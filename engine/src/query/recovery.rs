@@ -151,7 +151,7 @@ pub(crate) fn checkpoint(
             },
         ));
     }
-    let watermarks = dataflow.node_watermarks(&context.watermarks);
+    let watermarks = dataflow.node_watermarks(&context);
     Ok(Some(Checkpoint {
         context,
         watermarks,

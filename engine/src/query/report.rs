@@ -152,12 +152,7 @@ fn details(facts: &Facts<'_>) -> Details {
         timestamp_us: facts.fired_us,
         cut: facts.record.cut.0,
         scheduling_delay_ms: millis(u64::try_from(scheduled).unwrap_or(0)),
-        watermark_us: facts
-            .dataflow
-            .node_watermarks(&facts.record.context.watermarks)
-            .last()
-            .copied()
-            .flatten(),
+        watermark_us: facts.dataflow.watermark(&facts.record.context.watermarks),
         max_event_time_us: all.max,
         min_event_time_us: all.min,
         avg_event_time_us: average,

@@ -1,7 +1,6 @@
 //! Watermarks: per input, the greatest event time seen up to the epoch before minus the delay, never backwards.
 
-use crate::dataflow::{Dataflow, Input, NodeKind};
-use crate::operator::spec::OperatorSpec;
+use crate::dataflow::{Dataflow, Input};
 
 /// The watermarks of the next epoch.
 pub(crate) fn next(inputs: &[Input], event_times: &[Option<i64>], last: &[Option<i64>]) -> Vec<Option<i64>> {
@@ -19,46 +18,10 @@ pub(crate) fn next(inputs: &[Input], event_times: &[Option<i64>], last: &[Option
         .collect()
 }
 
-/// The nodes whose result depends on the watermark of their input.
-pub(crate) fn consumers(dataflow: &Dataflow) -> Vec<usize> {
-    let consumes = |kind: &NodeKind| match kind {
-        NodeKind::Operator(OperatorSpec::PartialAggregate(spec) | OperatorSpec::FinalAggregate(spec)) => {
-            spec.window.as_ref().is_some_and(|window| window.watermark)
-        }
-        NodeKind::Operator(OperatorSpec::SessionAssign(spec)) => spec.watermark,
-        NodeKind::Operator(OperatorSpec::Recompute(spec)) => spec.closing.is_some(),
-        NodeKind::Operator(
-            OperatorSpec::Map(_)
-            | OperatorSpec::WindowAssign(_)
-            | OperatorSpec::Unnest(_)
-            | OperatorSpec::Union(_)
-            | OperatorSpec::Join(_)
-            | OperatorSpec::Constant(_),
-        )
-        | NodeKind::Input(_)
-        | NodeKind::Empty => false,
-    };
-    dataflow
-        .nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| consumes(&node.kind))
-        .map(|(index, _)| index)
-        .collect()
-}
-
 /// Going from watermarks `last` to `next` can change the result without any input.
-pub(crate) fn moves_result(
-    dataflow: &Dataflow,
-    consumers: &[usize],
-    last: &[Option<i64>],
-    next: &[Option<i64>],
-) -> bool {
-    if consumers.is_empty() || last == next {
-        return false;
-    }
-    let (last, next) = (dataflow.node_watermarks(last), dataflow.node_watermarks(next));
-    consumers.iter().any(|node| last[*node] != next[*node])
+pub(crate) fn moves_result(dataflow: &Dataflow, last: &[Option<i64>], next: &[Option<i64>]) -> bool {
+    let bounds = dataflow.nodes.iter().flat_map(|node| &node.properties.bounds);
+    last != next && { bounds }.any(|bound| bound.value(last) != bound.value(next))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use millpond_storage::ChangeBatch;
 
 use super::Instance;
 use super::input::{InputMetrics, InputQueue};
+use crate::bound::Watermark;
 use crate::epoch::{EpochContext, OperatorContext};
 use crate::error::Error;
 use crate::operator::{OperatorMetrics, StateBatch};
@@ -15,8 +16,8 @@ use crate::source::BadRow;
 /// An epoch under way, shared by all workers.
 pub(super) struct EpochRun {
     pub(super) context: EpochContext,
-    /// Of each node's input.
-    pub(super) watermarks: Vec<Option<i64>>,
+    /// Of each node.
+    pub(super) watermarks: Vec<[Watermark; 2]>,
     pub(super) inputs: Vec<InputQueue>,
     /// Nodes asked for their whole state.
     pub(super) full: Vec<bool>,

@@ -137,8 +137,9 @@ fn input(epoch: u64, source: Arc<dyn Source>, from: u64, to: u64, full: bool) ->
             epoch: Epoch(epoch),
             processing_time_us: 5_000,
             watermarks: vec![None],
+            watermarks_before: Vec::new(),
         },
-        watermarks: vec![None; 2],
+        watermarks: vec![[Watermark::default(); 2]; 2],
         inputs: vec![InputQueue::of_source(source, vec![0, 1, 2], slices)],
         full: vec![full; 2],
     }
@@ -212,8 +213,9 @@ fn state_moves_to_another_number_of_workers() {
                 epoch: Epoch(epoch - 1),
                 processing_time_us: 0,
                 watermarks: vec![None],
+                watermarks_before: Vec::new(),
             },
-            watermarks: vec![None; 2],
+            watermarks: vec![[Watermark::default(); 2]; 2],
             state: std::mem::take(&mut state),
         });
         let deployment = runtime.install(sum_plan(), Epoch(epoch), checkpoint).unwrap();

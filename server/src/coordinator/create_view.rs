@@ -5,13 +5,17 @@ use millpond_catalog::{Object, ObjectId, ObjectKind, StreamingView};
 use millpond_connectors::sink;
 use millpond_engine::dataflow::Dataflow;
 use millpond_engine::lower::LowerOptions;
-use millpond_sql::plan::CreateView;
+use millpond_sql::plan::{CreateView, Notice};
 
 use super::Shared;
 use crate::error::{Error, Result};
 
 impl Shared {
-    pub(super) fn create_view(&self, create: CreateView) -> Result<(String, ObjectId)> {
+    pub(super) fn create_view(
+        &self,
+        create: CreateView,
+        notices: &mut Vec<Notice>,
+    ) -> Result<(String, ObjectId)> {
         let object = create.object.with_id(ObjectId(self.storage.next_object_id()));
         let Some(view) = object.query() else {
             return Err(Error::Bug("a view was planned as something else".into()));
@@ -19,6 +23,10 @@ impl Shared {
         self.check_query_name(&object, create.replaces)?;
         let dataflow = lower(view, &create.query)?;
         let id = object.id;
+        notices.extend(dataflow.notices().map(|notice| Notice {
+            message: notice.message.clone(),
+            hint: Some(notice.hint.clone()),
+        }));
         let mut tag = "CREATE MATERIALIZED VIEW";
         if let ObjectKind::Sink(sink) = &object.kind {
             let append_only = dataflow.root().properties.append_only;

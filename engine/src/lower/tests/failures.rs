@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Int32Array, Int64Array, RecordBatch, StringArray, new_null_array};
 use millpond_storage::ChangeBatch;
 
+use crate::bound::Watermark;
 use crate::epoch::{Epoch, OperatorContext};
 use crate::error::Error;
 use crate::expression::sqlstate;
@@ -232,7 +233,7 @@ fn now_is_the_epochs_processing_time() {
     let context = |time| OperatorContext {
         epoch: Epoch(0),
         processing_time_us: time,
-        watermark: None,
+        watermarks: [Watermark::default(); 2],
         worker: 0,
         workers: 2,
     };

@@ -14,8 +14,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use millpond_catalog::ObjectId;
 use millpond_storage::ChangeBatch;
 
+use crate::bound::Watermark;
 use crate::dataflow::{Dataflow, Distribution, NodeKind};
-use crate::epoch::{Epoch, OperatorContext};
+use crate::epoch::{Epoch, EpochContext, OperatorContext};
 use crate::hash::{hash_rows, worker_of};
 use crate::oneoff::{OneoffOptions, Readable, execute};
 use crate::operator::{Operator, Output, StateBatch};
@@ -58,6 +59,8 @@ pub(super) struct Harness {
     /// Greatest event time seen so far by each input, and the watermark of the last epoch.
     seen: Vec<Option<i64>>,
     watermarks: Vec<Option<i64>>,
+    /// Those of the epoch before.
+    before: Vec<Option<i64>>,
     pub result: Rows,
     pub bad_rows: Vec<BadRow>,
     pub late: u64,
@@ -75,6 +78,7 @@ impl Harness {
             epoch: 0,
             seen: vec![None; inputs],
             watermarks: vec![None; inputs],
+            before: vec![None; inputs],
             result: Rows::new(),
             bad_rows: Vec::new(),
             late: 0,
@@ -99,16 +103,29 @@ impl Harness {
         self.watermarks[0]
     }
 
+    /// The watermarks of the inputs that read these objects.
+    pub fn watermarks_of(&self, objects: [ObjectId; 2]) -> [Option<i64>; 2] {
+        objects.map(|object| {
+            let input = self
+                .dataflow
+                .inputs
+                .iter()
+                .position(|input| input.object == object);
+            self.watermarks[input.expect("an input of the query")]
+        })
+    }
+
     fn contexts(&self, epoch: u64) -> Vec<Vec<OperatorContext>> {
-        let by_node = self.dataflow.node_watermarks(&self.watermarks);
-        let workers = self.workers.len();
-        let context = |watermark: &Option<i64>, worker| OperatorContext {
+        let constants = EpochContext {
             epoch: Epoch(epoch),
             processing_time_us: 1_700_000_000_000_000 + epoch as i64,
-            watermark: *watermark,
-            worker,
-            workers,
+            watermarks: self.watermarks.clone(),
+            watermarks_before: self.before.clone(),
         };
+        let by_node = self.dataflow.node_watermarks(&constants);
+        let workers = self.workers.len();
+        let context =
+            |watermarks: &[Watermark; 2], worker| constants.of_operator(*watermarks, worker, workers);
         (0..workers)
             .map(|worker| by_node.iter().map(|w| context(w, worker)).collect())
             .collect()
@@ -209,6 +226,7 @@ impl Harness {
 
     /// As the query driver does: event times of the epochs before count.
     fn advance_watermarks(&mut self) {
+        self.before.clone_from(&self.watermarks);
         for (input, (seen, watermark)) in self
             .dataflow
             .inputs

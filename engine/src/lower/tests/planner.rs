@@ -41,22 +41,25 @@ pub(super) const T: ObjectId = ObjectId(1);
 /// An append-only relation with a watermark of 10 seconds.
 pub(super) const E: ObjectId = ObjectId(2);
 pub(super) const DELAY_US: i64 = 10_000_000;
+/// Another one, with a watermark of 4 seconds.
+pub(super) const G: ObjectId = ObjectId(3);
+pub(super) const G_DELAY_US: i64 = 4_000_000;
 
 const SECOND: i64 = 1_000_000;
 
 fn relation(object: ObjectId) -> RelationSource {
-    let append_only = object == E;
+    let append_only = object != T;
     let watermark = Watermark {
         column: TIME,
-        delay_us: DELAY_US,
+        delay_us: if object == G { G_DELAY_US } else { DELAY_US },
         max_future_us: None,
     };
     RelationSource {
         object,
-        name: if append_only {
-            "e".to_owned()
-        } else {
-            "t".to_owned()
+        name: match object {
+            E => "e".to_owned(),
+            G => "g".to_owned(),
+            _ => "t".to_owned(),
         },
         schema: test_schema(),
         watermark: append_only.then_some(watermark),
@@ -122,7 +125,7 @@ impl TableProvider for Named {
 }
 
 /// Names: `t`, `e`, and with windows `t_tumble` (10 s), `t_hop` (10 s by 5 s), `t_odd` (7 s by 3 s, offset 1 s), `t_session`
-/// (gap 3 s), same for `e`.
+/// (gap 3 s), same for `e` and `g`.
 fn context() -> SessionContext {
     let state = SessionStateBuilder::new()
         .with_default_features()
@@ -133,7 +136,7 @@ fn context() -> SessionContext {
                 .collect(),
         );
     let context = SessionContext::new_with_state(state.build());
-    for (name, object) in [("t", T), ("e", E)] {
+    for (name, object) in [("t", T), ("e", E), ("g", G)] {
         let sliding = |size, slide, offset| Some(Window::Sliding { size, slide, offset });
         let windows = [
             ("", None),

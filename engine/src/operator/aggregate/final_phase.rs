@@ -183,7 +183,7 @@ impl FinalAggregate {
 
     /// Merges what came in and sends the changes, unless groups come out only when final.
     fn apply(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
-        let watermark = self.effective(context.watermark);
+        let watermark = self.effective(context.late());
         let incoming = std::mem::take(&mut self.incoming);
         self.delta.extend(incoming.iter().cloned());
         let mut located = Vec::with_capacity(incoming.len());
@@ -321,7 +321,7 @@ impl Operator for FinalAggregate {
         if !self.incoming.is_empty() || first {
             self.apply(context, output)?;
         }
-        self.close(context.watermark, output)?;
+        self.close(context.closes(), output)?;
         self.bury()
     }
 
@@ -341,7 +341,7 @@ impl Operator for FinalAggregate {
 
     fn restore(&mut self, context: &OperatorContext, state: StateBatch) -> Result<()> {
         let (rows, _) = state.changes.into_parts();
-        let located = [self.locate(rows, self.effective(context.watermark))?];
+        let located = [self.locate(rows, self.effective(context.closes()))?];
         let touched = self.distinct_groups(&located);
         let before = touched
             .iter()

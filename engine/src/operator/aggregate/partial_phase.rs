@@ -92,7 +92,7 @@ impl PartialAggregate {
 
 impl Operator for PartialAggregate {
     fn begin(&mut self, context: &OperatorContext) -> Result<()> {
-        self.watermark = context.watermark;
+        self.watermark = context.late();
         self.metrics = OperatorMetrics::default();
         Ok(())
     }

@@ -79,6 +79,18 @@ impl Join {
                 out.extend([(row, -weight_before, before), (row, weight, after)]);
             }
         }
+        self.send_alone(side, role, out, output)
+    }
+
+    /// Sends rows of one side with weights, each with a match or without one.
+    pub(super) fn send_alone(
+        &self,
+        side: usize,
+        role: Role,
+        mut out: Vec<(usize, i64, bool)>,
+        output: &mut Output,
+    ) -> Result<()> {
+        let rows = &self.sides[side];
         out.retain(|(_, weight, matched)| *weight != 0 && comes_out(role, *matched));
         for out in out.chunks(CHUNK_ROWS) {
             let numbers: Vec<usize> = out.iter().map(|out| out.0).collect();

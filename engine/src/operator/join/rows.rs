@@ -3,8 +3,10 @@
 //! Within an epoch changes of weight are noted and not applied, so that the join can look at the state before and after.
 //! Rows whose weight has become zero are dead; they are in no list, and are cleared away when they outnumber the living.
 
-use arrow::array::{Array, ArrayRef, Int64Array, make_array};
-use arrow::datatypes::{DataType, SchemaRef};
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, make_array};
+use arrow::datatypes::{DataType, SchemaRef, TimestampMicrosecondType};
 
 use crate::error::Result;
 use crate::operator::group_table::GroupTable;
@@ -24,6 +26,8 @@ pub(super) struct Rows {
     pub pending: Vec<i64>,
     /// Rows with a change in this epoch, perhaps one of zero.
     touched: Vec<usize>,
+    /// Rows of the last batch, in its order.
+    added: Vec<usize>,
     is_touched: Vec<bool>,
     /// Key of each row.
     pub key: Vec<usize>,
@@ -39,6 +43,13 @@ pub(super) struct Rows {
     /// about matches; elsewhere the other side's total says it.
     pub matches: Vec<i64>,
     pub matches_before: Vec<i64>,
+    /// Where rows have a time that matters: the time of each, the rows in its order, and how many of each have come out as
+    /// final. Dead rows may still be in the order, and rows may be in it twice.
+    time: Vec<i64>,
+    by_time: BTreeMap<i64, Vec<u32>>,
+    pub sent: Vec<i64>,
+    /// Rows whose weight changed since final rows were last let out.
+    news: Vec<usize>,
     pub living: usize,
 }
 
@@ -55,6 +66,7 @@ impl Rows {
             weights: Vec::new(),
             pending: Vec::new(),
             touched: Vec::new(),
+            added: Vec::new(),
             is_touched: Vec::new(),
             key: Vec::new(),
             next: Vec::new(),
@@ -64,6 +76,10 @@ impl Rows {
             total_before: Vec::new(),
             matches: Vec::new(),
             matches_before: Vec::new(),
+            time: Vec::new(),
+            by_time: BTreeMap::new(),
+            sent: Vec::new(),
+            news: Vec::new(),
             living: 0,
         })
     }
@@ -93,7 +109,7 @@ impl Rows {
         self.key.resize(count, usize::MAX);
         self.next.resize(count, NONE);
         self.previous.resize(count, NONE);
-        for (position, row) in rows.into_iter().enumerate() {
+        for (position, row) in rows.iter().copied().enumerate() {
             self.pending[row] += weights.map_or(1, |weights| weights.value(position));
             self.key[row] = keys[position];
             if !self.is_touched[row] {
@@ -101,7 +117,18 @@ impl Rows {
                 self.touched.push(row);
             }
         }
+        self.added = rows;
         Ok(())
+    }
+
+    /// Notes the times of the rows that were just added.
+    pub fn note_times(&mut self, times: &ArrayRef) {
+        let times = times.as_primitive::<TimestampMicrosecondType>().values();
+        self.time.resize(self.weights.len(), 0);
+        self.sent.resize(self.weights.len(), 0);
+        for (row, time) in self.added.drain(..).zip(times) {
+            self.time[row] = *time;
+        }
     }
 
     pub fn reserve_keys(&mut self, key_count: usize) {
@@ -132,9 +159,71 @@ impl Rows {
             if before == 0 {
                 self.link(row);
                 self.living += 1;
+                if let Some(time) = self.time.get(row) {
+                    self.by_time.entry(*time).or_default().push(row as u32);
+                }
             } else if self.weights[row] == 0 {
                 self.unlink(row);
                 self.living -= 1;
+            }
+        }
+    }
+
+    /// Living rows that were not final before and are now, or that are final and have changed since, each once.
+    pub fn due(&mut self, before: Option<i64>, now: i64) -> Vec<usize> {
+        let from = before.unwrap_or(i64::MIN);
+        let mut due = std::mem::take(&mut self.news);
+        due.retain(|row| self.time[*row] < now);
+        if from < now {
+            let crossed = self.by_time.range(from..now).flat_map(|(_, rows)| rows);
+            due.extend(crossed.map(|row| *row as usize));
+        }
+        due.retain(|row| self.weights[*row] != 0);
+        due.sort_unstable();
+        due.dedup();
+        due
+    }
+
+    /// What changed does not matter.
+    pub fn forget_news(&mut self) {
+        self.news.clear();
+    }
+
+    /// All of these rows have come out.
+    pub fn note_sent(&mut self, rows: &[usize]) {
+        for row in rows {
+            self.sent[*row] = self.weights[*row];
+        }
+    }
+
+    /// Takes the living rows with times before `below` out of the order.
+    pub fn take_before(&mut self, below: i64) -> Vec<usize> {
+        let mut rows = Vec::new();
+        while let Some(first) = self.by_time.first_entry().filter(|first| *first.key() < below) {
+            rows.extend(first.remove().into_iter().map(|row| row as usize));
+        }
+        rows.retain(|row| self.weights[*row] != 0);
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+
+    /// Forgets living rows, as if they had never been; nothing comes out for it.
+    pub fn free(&mut self, rows: &[usize]) {
+        for row in rows
+            .iter()
+            .copied()
+            .filter(|row| self.weights[*row] != 0)
+            .collect::<Vec<_>>()
+        {
+            self.unlink(row);
+            self.living -= 1;
+            for totals in [&mut self.total, &mut self.total_before] {
+                totals[self.key[row]] -= self.weights[row];
+            }
+            self.weights[row] = 0;
+            if let Some(sent) = self.sent.get_mut(row) {
+                *sent = 0;
             }
         }
     }
@@ -143,6 +232,9 @@ impl Rows {
     pub fn settle(&mut self, changed: &[usize], recounted: &[usize]) {
         for row in changed.iter().copied() {
             self.pending[row] = 0;
+            if !self.time.is_empty() {
+                self.news.push(row);
+            }
             self.total_before[self.key[row]] = self.total[self.key[row]];
         }
         for row in changed.iter().chain(recounted).copied() {
@@ -221,8 +313,21 @@ impl Rows {
     pub fn bury(&mut self) {
         let keep: Vec<usize> = self.living_rows().collect();
         self.table.retain(&keep);
-        for values in [&mut self.weights, &mut self.matches, &mut self.matches_before] {
-            *values = keep.iter().map(|row| values[*row]).collect();
+        for values in [
+            &mut self.weights,
+            &mut self.matches,
+            &mut self.matches_before,
+            &mut self.time,
+            &mut self.sent,
+        ] {
+            if !values.is_empty() {
+                *values = keep.iter().map(|row| values[*row]).collect();
+            }
+        }
+        self.news.clear();
+        self.by_time.clear();
+        for (row, time) in self.time.iter().enumerate() {
+            self.by_time.entry(*time).or_default().push(row as u32);
         }
         self.key = keep.iter().map(|row| self.key[*row]).collect();
         self.pending = vec![0; keep.len()];
@@ -264,8 +369,13 @@ impl Rows {
 
     pub fn memory(&self) -> usize {
         let per_row = 5 * size_of::<i64>() + 2 * size_of::<u32>() + size_of::<bool>();
+        let per_time = if self.time.is_empty() {
+            0
+        } else {
+            3 * size_of::<i64>()
+        };
         let per_key = 2 * size_of::<i64>() + size_of::<u32>();
-        self.table.memory() + self.weights.capacity() * per_row + self.first.capacity() * per_key
+        self.table.memory() + self.weights.capacity() * (per_row + per_time) + self.first.capacity() * per_key
     }
 }
 

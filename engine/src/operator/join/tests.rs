@@ -12,6 +12,7 @@ use datafusion::physical_expr::expressions::{Column, binary};
 use millpond_storage::ChangeBatch;
 
 use super::Join;
+use crate::bound::Watermark;
 use crate::epoch::{Epoch, OperatorContext};
 use crate::operator::spec::{JoinFilter, JoinSpec};
 use crate::operator::{Operator, Output, StateBatch};
@@ -37,7 +38,10 @@ type Bag<T> = BTreeMap<T, i64>;
 const CONTEXT: OperatorContext = OperatorContext {
     epoch: Epoch(1),
     processing_time_us: 0,
-    watermark: None,
+    watermarks: [Watermark {
+        closes: None,
+        late: None,
+    }; 2],
     worker: 0,
     workers: 1,
 };
@@ -76,6 +80,8 @@ fn spec(kind: JoinType, keyed: bool, filtered: bool, nulls_match: bool) -> Arc<J
             schema: values,
             predicate: less,
         }),
+        times: None,
+        passing: None,
         output: Arc::new(Schema::new(output)),
         inputs,
         fail_on_error: false,

@@ -7,6 +7,7 @@ use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
 use millpond_storage::ChangeBatch;
 
+use crate::bound::Watermark;
 use crate::epoch::{Epoch, OperatorContext};
 use crate::operator::recompute::Recompute;
 use crate::operator::recompute::keyed_rows::KeyedRows;
@@ -61,7 +62,7 @@ fn context() -> OperatorContext {
     OperatorContext {
         epoch: Epoch(1),
         processing_time_us: 0,
-        watermark: None,
+        watermarks: [Watermark::default(); 2],
         worker: 0,
         workers: 1,
     }

@@ -1,0 +1,145 @@
+//! What the watermarks of a query's inputs say about a time further up in its dataflow.
+//!
+//! A time that comes straight from an input is bounded by the watermark of that input. A row that waits in a join comes
+//! out later than it went in, so the time is bounded by the watermark of the other side, minus what the join's condition
+//! allows. A [`Bound`] is the least of such terms, and each operator goes by the bounds of the times it reads.
+
+use crate::window::Micros;
+
+/// The least of the watermarks of some inputs, each minus a lag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// Index into [`crate::dataflow::Dataflow::inputs`], and microseconds that may be negative. Ascending, each input once.
+    terms: Vec<(usize, i64)>,
+    /// Rows wait below for the watermark, and those that it sets free come in with the epoch that it begins: they are
+    /// bounded by the watermark of the epoch before.
+    released: bool,
+}
+
+/// What a bound says in an epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watermark {
+    /// No row with a time below it comes in any more once the epoch is over.
+    pub closes: Option<i64>,
+    /// No row with a time below it comes in during the epoch, but for late ones.
+    pub late: Option<i64>,
+}
+
+impl Bound {
+    pub fn of_input(input: usize) -> Self {
+        Self {
+            terms: vec![(input, 0)],
+            released: false,
+        }
+    }
+
+    /// Both bounds hold for some of the rows each.
+    pub fn and(&self, other: &Self) -> Self {
+        let mut terms = self.terms.clone();
+        for (input, lag) in &other.terms {
+            match terms.iter_mut().find(|(of, _)| of == input) {
+                Some((_, known)) => *known = (*known).max(*lag),
+                None => terms.push((*input, *lag)),
+            }
+        }
+        terms.sort_unstable();
+        Self {
+            terms,
+            released: self.released || other.released,
+        }
+    }
+
+    /// The bound of times that are up to `us` before those of this bound.
+    pub fn lagging(&self, us: i64) -> Self {
+        let terms = self.terms.iter();
+        Self {
+            terms: terms
+                .map(|(input, lag)| (*input, lag.saturating_add(us)))
+                .collect(),
+            released: self.released,
+        }
+    }
+
+    /// The bound of rows that come out when the watermark sets them free.
+    pub fn released(&self) -> Self {
+        Self {
+            terms: self.terms.clone(),
+            released: true,
+        }
+    }
+
+    /// Rows come in later than the epoch whose watermark they are bounded by.
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// The value, given the watermark of each input; `None` while one of them has not seen a time.
+    pub fn value(&self, inputs: &[Option<i64>]) -> Option<i64> {
+        self.terms
+            .iter()
+            .map(|(input, lag)| inputs[*input].map(|watermark| watermark.saturating_sub(*lag)))
+            .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
+            .flatten()
+    }
+
+    /// What the bound says in an epoch, given the watermarks of the epoch and of the one before.
+    pub fn watermark(&self, inputs: &[Option<i64>], before: &[Option<i64>]) -> Watermark {
+        let closes = self.value(inputs);
+        Watermark {
+            closes,
+            late: if self.released { self.value(before) } else { closes },
+        }
+    }
+
+    /// In words, with the name of each input.
+    pub fn describe(&self, name: &dyn Fn(usize) -> String) -> String {
+        let term = |(input, lag): &(usize, i64)| match lag {
+            0 => format!("watermark of {}", name(*input)),
+            lag if *lag > 0 => format!("watermark of {} - {}", name(*input), Micros(*lag)),
+            lag => format!("watermark of {} + {}", name(*input), Micros(lag.saturating_neg())),
+        };
+        match self.terms.as_slice() {
+            [only] => term(only),
+            terms => format!(
+                "least of ({})",
+                terms.iter().map(term).collect::<Vec<_>>().join(", ")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_input_decides_and_a_lag_is_taken_off() {
+        let bound = Bound::of_input(0).and(&Bound::of_input(2).lagging(5));
+        assert_eq!(bound.value(&[Some(10), None, Some(12)]), Some(7));
+        assert_eq!(bound.value(&[Some(3), None, Some(12)]), Some(3));
+        assert_eq!(bound.value(&[Some(3), Some(1), None]), None);
+        assert_eq!(bound.value(&[Some(3), None, Some(i64::MIN)]), Some(i64::MIN));
+    }
+
+    #[test]
+    fn an_input_that_counts_twice_counts_with_its_greater_lag() {
+        let bound = Bound::of_input(0).lagging(2).and(&Bound::of_input(0).lagging(-1));
+        assert_eq!(bound, Bound::of_input(0).lagging(2));
+    }
+
+    #[test]
+    fn rows_that_are_released_are_late_by_the_epoch_before() {
+        let bound = Bound::of_input(0);
+        let (now, before) = ([Some(10)], [Some(4)]);
+        let watermark = |closes, late| Watermark { closes, late };
+        assert_eq!(bound.watermark(&now, &before), watermark(Some(10), Some(10)));
+        assert_eq!(
+            bound.released().watermark(&now, &before),
+            watermark(Some(10), Some(4))
+        );
+        assert_eq!(
+            bound.released().watermark(&now, &[None]),
+            watermark(Some(10), None)
+        );
+    }
+}
