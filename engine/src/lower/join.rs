@@ -138,13 +138,11 @@ impl Lowering<'_> {
             !alone || spec.final_below(*side, [Some(0); 2]).is_some()
         });
         let append_only = streams.iter().all(|stream| stream.append_only);
+        let alone = [0, 1]
+            .iter()
+            .any(|side| !matches!(spec.role(*side), None | Some(Role::Semi)));
         if let Some(times) = &mut spec.times {
-            times.final_only = self.is_final_here() && becomes_final && append_only;
-        }
-        if !spec.defers(0) && !spec.defers(1) {
-            if let Some(times) = &mut spec.times {
-                times.final_only = false;
-            }
+            times.final_only = alone && becomes_final && append_only && self.is_final_here();
         }
     }
 

@@ -3,10 +3,12 @@
 //! Within an epoch changes of weight are noted and not applied, so that the join can look at the state before and after.
 //! Rows whose weight has become zero are dead; they are in no list, and are cleared away when they outnumber the living.
 
+mod by_time;
+
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, make_array};
-use arrow::datatypes::{DataType, SchemaRef, TimestampMicrosecondType};
+use arrow::array::{Array, ArrayRef, Int64Array, make_array};
+use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::error::Result;
 use crate::operator::group_table::GroupTable;
@@ -121,16 +123,6 @@ impl Rows {
         Ok(())
     }
 
-    /// Notes the times of the rows that were just added.
-    pub fn note_times(&mut self, times: &ArrayRef) {
-        let times = times.as_primitive::<TimestampMicrosecondType>().values();
-        self.time.resize(self.weights.len(), 0);
-        self.sent.resize(self.weights.len(), 0);
-        for (row, time) in self.added.drain(..).zip(times) {
-            self.time[row] = *time;
-        }
-    }
-
     pub fn reserve_keys(&mut self, key_count: usize) {
         self.first.resize(key_count, NONE);
         self.total.resize(key_count, 0);
@@ -165,65 +157,6 @@ impl Rows {
             } else if self.weights[row] == 0 {
                 self.unlink(row);
                 self.living -= 1;
-            }
-        }
-    }
-
-    /// Living rows that were not final before and are now, or that are final and have changed since, each once.
-    pub fn due(&mut self, before: Option<i64>, now: i64) -> Vec<usize> {
-        let from = before.unwrap_or(i64::MIN);
-        let mut due = std::mem::take(&mut self.news);
-        due.retain(|row| self.time[*row] < now);
-        if from < now {
-            let crossed = self.by_time.range(from..now).flat_map(|(_, rows)| rows);
-            due.extend(crossed.map(|row| *row as usize));
-        }
-        due.retain(|row| self.weights[*row] != 0);
-        due.sort_unstable();
-        due.dedup();
-        due
-    }
-
-    /// What changed does not matter.
-    pub fn forget_news(&mut self) {
-        self.news.clear();
-    }
-
-    /// All of these rows have come out.
-    pub fn note_sent(&mut self, rows: &[usize]) {
-        for row in rows {
-            self.sent[*row] = self.weights[*row];
-        }
-    }
-
-    /// Takes the living rows with times before `below` out of the order.
-    pub fn take_before(&mut self, below: i64) -> Vec<usize> {
-        let mut rows = Vec::new();
-        while let Some(first) = self.by_time.first_entry().filter(|first| *first.key() < below) {
-            rows.extend(first.remove().into_iter().map(|row| row as usize));
-        }
-        rows.retain(|row| self.weights[*row] != 0);
-        rows.sort_unstable();
-        rows.dedup();
-        rows
-    }
-
-    /// Forgets living rows, as if they had never been; nothing comes out for it.
-    pub fn free(&mut self, rows: &[usize]) {
-        for row in rows
-            .iter()
-            .copied()
-            .filter(|row| self.weights[*row] != 0)
-            .collect::<Vec<_>>()
-        {
-            self.unlink(row);
-            self.living -= 1;
-            for totals in [&mut self.total, &mut self.total_before] {
-                totals[self.key[row]] -= self.weights[row];
-            }
-            self.weights[row] = 0;
-            if let Some(sent) = self.sent.get_mut(row) {
-                *sent = 0;
             }
         }
     }
