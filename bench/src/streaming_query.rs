@@ -114,6 +114,7 @@ impl Pond {
         let options = LowerOptions {
             output_mode: definition.options.output_mode,
             fail_on_error: true,
+            ..LowerOptions::default()
         };
         let dataflow = discarding(lower(&create.query, &options)?);
         self.engine.add_view(&view, dataflow)?;

@@ -160,6 +160,28 @@ pub enum Trigger {
     AvailableNow,
 }
 
+/// How the watermarks of several inputs combine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WatermarkPolicy {
+    /// Each input has its own, and what reads several goes by the slowest.
+    #[default]
+    Min,
+    /// All go by the fastest.
+    Max,
+}
+
+/// How a stream that is joined with a table meets its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum JoinMode {
+    /// As a lookup where rows must not change, else by following the table.
+    #[default]
+    Default,
+    /// Each row of the stream finds what the table holds when it comes.
+    Lookup,
+    /// The join follows the table.
+    Retract,
+}
+
 /// `WITH` options and clauses of a streaming view, parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ViewOptions {
@@ -173,6 +195,10 @@ pub struct ViewOptions {
     pub no_data_epochs: bool,
     /// Wait for more input than a little.
     pub gather: Option<Gather>,
+    /// How the watermarks of several inputs combine.
+    pub watermark_policy: WatermarkPolicy,
+    /// How a stream meets a table.
+    pub join_mode: JoinMode,
 }
 
 /// `min_offsets_per_trigger` and `max_trigger_delay`: an epoch waits for so many offsets, or so long.

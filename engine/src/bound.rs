@@ -25,6 +25,84 @@ pub struct Watermark {
     pub late: Option<i64>,
 }
 
+/// What a column has to do with event time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeKind {
+    /// No row is below the watermark, but for late ones.
+    Event,
+    /// The start or end of a window of this size over an event time with a watermark.
+    WindowStart {
+        size: i64,
+    },
+    WindowEnd {
+        size: i64,
+    },
+}
+
+impl TimeKind {
+    /// By how much the column's values lie before the watermark when rows with them can still change. A window is final
+    /// when its end is at the watermark.
+    pub(crate) fn lag(self) -> i64 {
+        match self {
+            TimeKind::Event => 0,
+            TimeKind::WindowStart { size } => size - 1,
+            TimeKind::WindowEnd { .. } => -1,
+        }
+    }
+}
+
+/// A column of a query's result that a watermark bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultTime {
+    pub column: usize,
+    pub kind: TimeKind,
+    /// By how much its bound may be behind the watermark of the result, in microseconds.
+    pub lag_us: i64,
+}
+
+/// Which columns of a query's result a watermark bounds, and the watermark.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResultTimes {
+    pub columns: Vec<ResultTime>,
+    /// The watermark of the result; `None` without such columns.
+    pub bound: Option<Bound>,
+}
+
+impl ResultTimes {
+    /// Of columns with their bounds: the watermark is one that each of them lags behind, by as little as may be.
+    pub fn new(columns: &[(usize, TimeKind, Bound)]) -> Self {
+        let mut terms: Vec<(usize, i64)> = Vec::new();
+        for (input, lag) in columns.iter().flat_map(|(_, _, bound)| &bound.terms) {
+            match terms.iter_mut().find(|(of, _)| of == input) {
+                Some((_, least)) => *least = (*least).min(*lag),
+                None => terms.push((*input, *lag)),
+            }
+        }
+        terms.sort_unstable();
+        let least = |input: usize| {
+            terms
+                .iter()
+                .find(|(of, _)| *of == input)
+                .map_or(0, |(_, lag)| *lag)
+        };
+        let times = columns.iter().map(|(column, kind, bound)| {
+            let behind = bound.terms.iter().map(|(input, lag)| lag - least(*input));
+            ResultTime {
+                column: *column,
+                kind: *kind,
+                lag_us: behind.max().unwrap_or(0),
+            }
+        });
+        Self {
+            columns: times.collect(),
+            bound: (!terms.is_empty()).then(|| Bound {
+                terms: terms.clone(),
+                released: false,
+            }),
+        }
+    }
+}
+
 impl Bound {
     pub fn of_input(input: usize) -> Self {
         Self {
@@ -111,6 +189,21 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_columns_of_a_result_lag_behind_its_watermark() {
+        let (early, late) = (
+            Bound::of_input(0).and(&Bound::of_input(1).lagging(60)),
+            Bound::of_input(0).lagging(5).and(&Bound::of_input(1)),
+        );
+        let times = ResultTimes::new(&[(3, TimeKind::Event, early), (4, TimeKind::Event, late)]);
+        assert_eq!(times.bound.unwrap().value(&[Some(7), Some(9)]), Some(7));
+        assert_eq!(
+            times.columns.iter().map(|time| time.lag_us).collect::<Vec<_>>(),
+            [60, 5]
+        );
+        assert_eq!(ResultTimes::new(&[]), ResultTimes::default());
+    }
 
     #[test]
     fn the_slowest_input_decides_and_a_lag_is_taken_off() {

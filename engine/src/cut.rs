@@ -9,6 +9,7 @@
 //! is held for moments only, so readers never wait for a disk.
 
 mod boundaries;
+mod handed_on;
 mod positions;
 mod state;
 mod subscriptions;
@@ -28,6 +29,8 @@ use crate::error::{Error, Result};
 use crate::source::{Position, Source};
 
 use boundaries::{Boundaries, rounder_than_all_between};
+pub(crate) use handed_on::Followed;
+use handed_on::HandedOn;
 use positions::Positions;
 use subscriptions::Reader;
 
@@ -72,6 +75,9 @@ enum Track {
 #[derive(Default)]
 struct ViewTrack {
     inputs: Vec<ObjectId>,
+    /// Views among them whose watermark it goes by.
+    follows: Vec<ObjectId>,
+    handed_on: HandedOn,
     /// Cuts at which the result changed.
     changed: BTreeSet<Cut>,
     boundaries: Boundaries,
@@ -92,6 +98,11 @@ struct ViewTrack {
 #[derive(Debug, Default)]
 pub(crate) struct RecoveredView {
     pub(crate) inputs: Vec<ObjectId>,
+    pub(crate) follows: Vec<ObjectId>,
+    /// Of the result, at its last change.
+    pub(crate) watermark: Option<i64>,
+    /// Up to here its log is summed.
+    pub(crate) summed_to: Cut,
     /// Cuts in its log.
     pub(crate) changed: BTreeSet<Cut>,
     /// Cuts reached, ascending.
@@ -122,7 +133,11 @@ pub(crate) struct Published {
     pub(crate) reached: bool,
     /// Its log has entries at the cut.
     pub(crate) changed: bool,
+    /// Of the result.
+    pub(crate) watermark: Option<i64>,
     pub(crate) due: bool,
+    /// What that follows from.
+    pub(crate) followed: Vec<Followed>,
     pub(crate) consumed: Vec<(ObjectId, Position)>,
 }
 
@@ -202,6 +217,9 @@ impl Timeline {
     pub(crate) fn add_view(&self, id: ObjectId, recovered: RecoveredView) {
         let RecoveredView {
             inputs,
+            follows,
+            watermark,
+            summed_to,
             changed,
             boundaries,
             target,
@@ -209,12 +227,15 @@ impl Timeline {
             consumed,
         } = recovered;
         let mut state = self.state.lock();
-        let track = ViewTrack {
+        let mut track = ViewTrack {
             inputs,
+            follows: follows.clone(),
             changed,
             consumed,
             ..ViewTrack::default()
         };
+        let last_change = track.changed.last().copied().unwrap_or(Cut::ZERO).max(summed_to);
+        track.handed_on.note(last_change, true, watermark);
         state.tracks.insert(id, Track::View(track));
         for cut in boundaries {
             // Up to the next boundary that is known, the one before may hold for a while.
@@ -225,7 +246,15 @@ impl Timeline {
         let track = state.view_mut(id);
         track.target = target;
         track.due = due;
+        // A view whose watermark nobody asked for may have one that it did not hand on.
+        for followed in &follows {
+            if let Some(Track::View(track)) = state.tracks.get_mut(followed) {
+                track.due = true;
+            }
+        }
         self.tell(&mut state);
+        drop(state);
+        self.wake(&follows);
     }
 
     pub(crate) fn add_waker(&self, id: ObjectId, wake: Wake) {
@@ -440,9 +469,10 @@ impl Timeline {
             let mut state = self.state.lock();
             // Cuts up to here where nothing changed come first.
             state.refresh();
+            let still_so = state.still_so(&published.followed);
             let track = state.view_mut(view);
             track.epochs += 1;
-            track.due = published.due;
+            track.due = published.due || !still_so;
             track.consumed = published.consumed;
             if published.changed {
                 track.changed.insert(published.cut);
@@ -451,10 +481,37 @@ impl Timeline {
                 track.boundaries.push(published.cut);
                 track.target = None;
             }
+            if track
+                .handed_on
+                .note(published.cut, published.changed, published.watermark)
+            {
+                state.call_followers(view);
+            }
             self.tell(&mut state);
             state.wakers_above(&[view])
         };
         wakers.iter().for_each(|wake| wake());
+    }
+
+    /// The watermark that a view hands on to a reader who stands at a cut.
+    pub(crate) fn handed_on(&self, view: ObjectId, at: Cut) -> Option<i64> {
+        self.state.lock().handed_on(view, at)
+    }
+
+    /// Another view goes by the watermark of this one.
+    pub(crate) fn is_followed(&self, view: ObjectId) -> bool {
+        self.state.lock().is_followed(view)
+    }
+
+    /// Whether an epoch without input is due, which follows from what was found out about the views below.
+    pub(crate) fn set_due(&self, view: ObjectId, due: bool, followed: &[Followed]) {
+        let mut state = self.state.lock();
+        let due = due || !state.still_so(followed);
+        let track = state.view_mut(view);
+        if track.due != due {
+            track.due = due;
+            self.tell(&mut state);
+        }
     }
 
     /// The view moves, or does not for a reason.

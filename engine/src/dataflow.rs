@@ -9,7 +9,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use itertools::Itertools;
 use millpond_catalog::{ObjectId, SqlType};
 
-use crate::bound::{Bound, Watermark};
+use crate::bound::{Bound, ResultTimes, Watermark};
 use crate::epoch::EpochContext;
 use crate::operator::spec::OperatorSpec;
 use crate::window::Micros;
@@ -22,6 +22,8 @@ pub struct NodeId(pub usize);
 pub struct Dataflow {
     pub inputs: Vec<Input>,
     pub nodes: Vec<Node>,
+    /// What is known of the times in the result.
+    pub times: ResultTimes,
 }
 
 /// A relation or source that the query reads. One that stands twice in a query is two inputs.
@@ -36,6 +38,8 @@ pub struct Input {
     pub schema: SchemaRef,
     /// Event time of this input, if it has a watermark. Its column is always part of the projection.
     pub event_time: Option<EventTime>,
+    /// A view whose times have a watermark: the input follows it.
+    pub follows: bool,
     /// No retractions ever come.
     pub append_only: bool,
 }
@@ -146,7 +150,7 @@ impl Dataflow {
             .inputs
             .iter()
             .zip(inputs)
-            .filter(|(input, _)| input.event_time.is_some());
+            .filter(|(input, _)| input.is_timed());
         let least = timed.map(|(_, watermark)| *watermark);
         least.reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
     }
@@ -215,6 +219,13 @@ impl Dataflow {
     }
 }
 
+impl Input {
+    /// It has a watermark.
+    pub fn is_timed(&self) -> bool {
+        self.event_time.is_some() || self.follows
+    }
+}
+
 impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Read {}", self.name)?;
@@ -225,6 +236,9 @@ impl fmt::Display for Input {
                 self.schema.field(time.column).name(),
                 Micros(time.delay_us)
             )?;
+        }
+        if self.follows {
+            f.write_str(", watermark of the view")?;
         }
         Ok(())
     }

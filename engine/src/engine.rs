@@ -13,6 +13,7 @@ use millpond_catalog::{Object, ObjectId, ObjectKind, Options, ViewOptions};
 use millpond_storage::{ChangeBatch, Part, Relation, RelationId, RelationOptions, Storage};
 use parking_lot::{Mutex, RwLock};
 
+use crate::bound::ResultTime;
 use crate::clock::Clock;
 use crate::cut::Timeline;
 use crate::dataflow::Dataflow;
@@ -261,6 +262,12 @@ impl Engine {
             Some(Entry::View(handle)) => Ok(handle.relation().clone()),
             Some(Entry::Source(_)) | None => Err(Error::Bug(format!("object {id} is not a relation"))),
         }
+    }
+
+    /// Columns of a view that a watermark bounds.
+    pub fn times(&self, view: ObjectId) -> Vec<ResultTime> {
+        self.view(view)
+            .map_or_else(|_| Vec::new(), |handle| handle.times().to_vec())
     }
 
     /// The rows a view has set aside: see [`crate::query::bad_rows`] for the columns.

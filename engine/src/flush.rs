@@ -152,8 +152,9 @@ impl Flush<'_> {
         let Some(mut goal) = self.await_cut(closed, sources) else {
             return false;
         };
-        // A chain of views is no longer than their number, and each link can make one more round.
-        for _ in 0..=self.views.len() {
+        // A chain of views is no longer than their number, and each link can make more rounds: one when its own watermark
+        // moves, one when that of the view below does.
+        for _ in 0..=2 * self.views.len() {
             if !self.await_all(|standing| standing.boundary.is_some_and(|at| at >= goal)) {
                 return false;
             }
@@ -167,8 +168,9 @@ impl Flush<'_> {
             }
             let epochs_of =
                 |view: ObjectId| due.iter().find(|(of, _)| *of == view).map(|(_, epochs)| *epochs);
-            let ran = self
-                .await_each(|view, standing| epochs_of(view).is_none_or(|epochs| standing.epochs > epochs));
+            let ran = self.await_each(|view, standing| {
+                !standing.due || epochs_of(view).is_none_or(|epochs| standing.epochs > epochs)
+            });
             if !ran {
                 return false;
             }

@@ -14,6 +14,8 @@ use datafusion::logical_expr::logical_plan::{Extension, InvariantLevel};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TableSource, UserDefinedLogicalNodeCore};
 use millpond_catalog::{Object, ObjectId, ObjectKind, Watermark};
 
+use crate::bound::ResultTime;
+
 pub use crate::window::WindowRule;
 pub use session::SessionAssign;
 
@@ -28,6 +30,8 @@ pub struct RelationSource {
     /// All columns.
     pub schema: SchemaRef,
     pub watermark: Option<Watermark>,
+    /// Columns of a view that its own watermark bounds.
+    pub times: Vec<ResultTime>,
     /// No retractions ever come from it.
     pub append_only: bool,
     pub rows: Rows,
@@ -59,9 +63,15 @@ impl RelationSource {
             name: object.name.to_string(),
             schema: object.schema(),
             watermark: object.watermark().cloned(),
+            times: Vec::new(),
             append_only,
             rows: Rows::Snapshot,
         }
+    }
+
+    /// With the times of a view's rows.
+    pub fn with_times(self, times: Vec<ResultTime>) -> Self {
+        Self { times, ..self }
     }
 
     /// The rows of a table with their numbers in a last column of this name.

@@ -31,10 +31,11 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::logical_plan::{Aggregate, Distinct};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use millpond_catalog::OutputMode;
+use millpond_catalog::{JoinMode, OutputMode};
 
 pub use optimize::optimize;
 
+use crate::bound::ResultTimes;
 use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::{SessionAssign, WindowAssign};
@@ -48,6 +49,7 @@ pub struct LowerOptions {
     pub output_mode: OutputMode,
     /// A failing expression stops the query instead of setting its row aside.
     pub fail_on_error: bool,
+    pub join_mode: JoinMode,
 }
 
 /// Lowers an analysed plan, which need not be optimised.
@@ -69,9 +71,15 @@ pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
         lowering.nodes.len(),
         "the result is the last node"
     );
+    let times = stream.times.iter().enumerate().filter_map(|(column, time)| {
+        let time = (*time)?;
+        Some((column, time.kind, lowering.bounds.get(time.bound).clone()))
+    });
+    let times = ResultTimes::new(&times.collect::<Vec<_>>());
     Ok(Dataflow {
         inputs: lowering.inputs,
         nodes: lowering.nodes,
+        times,
     })
 }
 

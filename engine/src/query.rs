@@ -31,9 +31,10 @@ use millpond_storage::{Cut, Relation};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::bound::ResultTimes;
 use crate::clock::Clock;
-use crate::cut::{Choice, RecoveredView};
-use crate::dataflow::Dataflow;
+use crate::cut::{Choice, Followed, RecoveredView, Timeline};
+use crate::dataflow::{Dataflow, Input};
 use crate::engine::Shared;
 use crate::epoch::EpochContext;
 use crate::error::{Error, Result};
@@ -50,6 +51,7 @@ use report::Stopwatch;
 use status::{Failure, InputStatus, QueryState};
 use step::{QueryInput, ReadFrom};
 use trigger::Timer;
+use watermark::Seen;
 
 /// Waiting time after a source could not be reached, doubled up to the greatest.
 const RETRY_US: i64 = 100_000;
@@ -127,12 +129,15 @@ impl Query {
                 changed: recovery::log_cuts(&parts.relation)?,
                 boundaries,
                 target: open.as_ref().map(|open| open.cut).or(under_way),
-                due: is_due(&parts, &committed),
+                follows: follows(&parts.dataflow),
+                watermark: handed_on(&parts, &committed),
+                summed_to: parts.relation.summed_to(),
+                due: due(&parts, &committed, &shared.timeline).is_due,
                 consumed: consumed(&parts.inputs, &committed.positions),
             },
         );
         let ids = (query_id, Uuid::new_v4().to_string());
-        let standing = standing(&parts, &committed);
+        let standing = standing(&parts, &committed, &shared.timeline);
         let board = Board::new(parts.object, parts.name.clone(), ids.clone(), standing, history);
         let first = committed.context.is_none();
         let timer = Timer::new(&parts.options, shared.clock.now_us(), first);
@@ -178,6 +183,10 @@ impl Query {
 
     pub(crate) fn board(&self) -> &Arc<Board> {
         &self.board
+    }
+
+    pub(crate) fn times(&self) -> &ResultTimes {
+        &self.parts.dataflow.times
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
@@ -395,6 +404,8 @@ impl Query {
     /// The cut to go to, stamped if there is reason to; `None` when there is nothing to do.
     fn choose(&mut self, now_us: i64) -> Result<Option<Cut>> {
         let (view, timeline) = (self.parts.object, &self.shared.timeline);
+        let due = due(&self.parts, &self.committed, timeline);
+        timeline.set_due(view, due.is_due, &due.followed);
         let ticking = match self.timer.tick() {
             Some(tick) if tick.goal.is_some() && timeline.boundary(view) >= tick.goal => return Ok(None),
             Some(tick) => {
@@ -426,7 +437,7 @@ impl Query {
                     // others. Below other views that is not possible: they are not there yet.
                     let behind = at.is_some_and(|at| at < cut);
                     let rounded = ticking && behind && !self.reads_views();
-                    let empty_due = !behind && (first || is_due(&self.parts, &self.committed));
+                    let empty_due = !behind && (first || due.is_due);
                     if news || rounded || empty_due {
                         let round_from = ticking.then_some(at.unwrap_or(Cut::ZERO));
                         timeline.stamp(cut, moves, round_from)?;
@@ -451,7 +462,11 @@ impl Query {
         let context = EpochContext {
             epoch: self.committed.next_epoch(),
             processing_time_us: now_us,
-            watermarks: next_watermarks(&self.parts, &self.committed),
+            watermarks: next_watermarks(
+                &self.parts,
+                &self.committed,
+                &followed(&self.parts, &self.committed, &self.shared.timeline),
+            ),
             watermarks_before: self.committed.watermarks(),
         };
         let step = step::plan(
@@ -554,26 +569,74 @@ fn consumed(inputs: &[QueryInput], positions: &[InputPosition]) -> Vec<(ObjectId
     least
 }
 
-fn next_watermarks(parts: &QueryParts, committed: &Committed) -> Vec<Option<i64>> {
-    watermark::next(
-        &parts.dataflow.inputs,
-        &committed.event_times,
-        &committed.watermarks(),
+/// Views whose watermark matters to the query or its readers.
+fn follows(dataflow: &Dataflow) -> Vec<ObjectId> {
+    distinct(
+        { dataflow.inputs.iter() }
+            .filter(|input| input.follows)
+            .map(|input| input.object),
     )
 }
 
-/// The watermark moved in a way that can change the result.
-fn is_due(parts: &QueryParts, committed: &Committed) -> bool {
-    let (last, next) = (committed.watermarks(), next_watermarks(parts, committed));
-    parts.options.no_data_epochs && watermark::moves_result(&parts.dataflow, &last, &next)
+/// The watermarks of the views that the query reads, where it stands in them; by input.
+fn followed(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Vec<Option<Followed>> {
+    let inputs = parts.dataflow.inputs.iter().zip(&committed.positions);
+    let of_input = |(input, position): (&Input, &InputPosition)| match position {
+        InputPosition::Log(position) if input.follows => Some(Followed {
+            view: input.object,
+            at: position.cut,
+            watermark: timeline.handed_on(input.object, position.cut),
+        }),
+        InputPosition::Log(_) | InputPosition::Source(_) => None,
+    };
+    inputs.map(of_input).collect()
 }
 
-fn standing(parts: &QueryParts, committed: &Committed) -> Standing {
-    let watermarks = watermark::next(
-        &parts.dataflow.inputs,
-        &committed.event_times,
-        &committed.watermarks(),
+fn next_watermarks(
+    parts: &QueryParts,
+    committed: &Committed,
+    followed: &[Option<Followed>],
+) -> Vec<Option<i64>> {
+    let below = followed.iter().map(|followed| followed.as_ref()?.watermark);
+    let seen = Seen {
+        event_times: &committed.event_times,
+        below: &below.collect::<Vec<_>>(),
+        last: &committed.watermarks(),
+    };
+    watermark::next(&parts.dataflow.inputs, parts.options.watermark_policy, &seen)
+}
+
+/// The watermark of the result, for the views that read it.
+fn handed_on(parts: &QueryParts, committed: &Committed) -> Option<i64> {
+    let bound = parts.dataflow.times.bound.as_ref()?;
+    bound.value(&committed.watermarks())
+}
+
+/// Whether the watermark moved in a way that can change the result, or what it hands on.
+struct Due {
+    is_due: bool,
+    followed: Vec<Followed>,
+}
+
+fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Due {
+    let followed = followed(parts, committed, timeline);
+    let (last, next) = (
+        committed.watermarks(),
+        next_watermarks(parts, committed, &followed),
     );
+    let hands_on =
+        parts.dataflow.times.bound.as_ref().is_some_and(|bound| {
+            bound.value(&last) != bound.value(&next) && timeline.is_followed(parts.object)
+        });
+    Due {
+        is_due: parts.options.no_data_epochs
+            && (hands_on || watermark::moves_result(&parts.dataflow, &last, &next)),
+        followed: followed.into_iter().flatten().collect(),
+    }
+}
+
+fn standing(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Standing {
+    let watermarks = next_watermarks(parts, committed, &followed(parts, committed, timeline));
     let inputs = parts
         .inputs
         .iter()
@@ -581,7 +644,7 @@ fn standing(parts: &QueryParts, committed: &Committed) -> Standing {
         .map(|(index, input)| InputStatus {
             object: input.object,
             name: input.name.clone(),
-            has_event_time: parts.dataflow.inputs[index].event_time.is_some(),
+            has_event_time: parts.dataflow.inputs[index].is_timed(),
             watermark_us: watermarks[index],
             max_event_time_us: committed.event_times[index],
             rows: committed.inputs[index].rows,

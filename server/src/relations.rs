@@ -40,16 +40,17 @@ impl ServerRelations {
 
 impl Relations for ServerRelations {
     fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {
-        let append_only = match &object.kind {
-            ObjectKind::View(_) => self
-                .engine
-                .relation(object.id)
-                .is_ok_and(|relation| relation.append_only()),
-            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => {
-                false
+        match &object.kind {
+            ObjectKind::View(_) => {
+                let relation = self.engine.relation(object.id);
+                let append_only = relation.is_ok_and(|relation| relation.append_only());
+                let times = self.engine.times(object.id);
+                Arc::new(RelationSource::new(object, append_only).with_times(times))
             }
-        };
-        Arc::new(RelationSource::new(object, append_only))
+            ObjectKind::Table(_) | ObjectKind::Source(_) | ObjectKind::PlainView(_) | ObjectKind::Sink(_) => {
+                Arc::new(RelationSource::new(object, false))
+            }
+        }
     }
 
     fn numbered_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource> {

@@ -44,7 +44,9 @@ fn publish(timeline: &Timeline, view: ObjectId, cut: Cut, due: bool) {
             cut,
             reached: true,
             changed: true,
+            watermark: None,
             due,
+            followed: Vec::new(),
             consumed: Vec::new(),
         },
     );

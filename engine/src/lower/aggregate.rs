@@ -15,14 +15,14 @@ use datafusion::scalar::ScalarValue;
 use itertools::Itertools;
 use millpond_catalog::OutputMode;
 
-use crate::bound::Bound;
+use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
 use crate::lower::aggregate_call::{Call, call};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
-use crate::lower::stream::{BoundId, Stream, Time, TimeKind, local, physical, window_schema};
+use crate::lower::stream::{BoundId, Stream, Time, local, physical, window_schema};
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
 };

@@ -10,7 +10,7 @@ use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
-use millpond_catalog::OutputMode;
+use millpond_catalog::{JoinMode, OutputMode};
 
 use crate::bound::Bound;
 use crate::dataflow::{Distribution, Edge, NodeKind, Notice, Properties};
@@ -98,7 +98,7 @@ impl Lowering<'_> {
         Ok(Stream::of_node(node, &join.schema, times, is_append_only))
     }
 
-    /// In append mode a row of a stream meets what a table holds when it comes, and is not corrected later.
+    /// The side whose rows meet what the other one, a table, holds when they come, and are not corrected later.
     fn passing(&self, kind: JoinType, append_only: [bool; 2]) -> Option<usize> {
         let side = match append_only {
             [true, false] => 0,
@@ -112,7 +112,12 @@ impl Lowering<'_> {
             JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => side == 1,
             JoinType::Full => false,
         };
-        (suits && self.options.output_mode == OutputMode::Append).then_some(side)
+        let looks_up = match self.options.join_mode {
+            JoinMode::Default => self.options.output_mode == OutputMode::Append,
+            JoinMode::Lookup => true,
+            JoinMode::Retract => false,
+        };
+        (suits && looks_up).then_some(side)
     }
 
     fn add_times(
@@ -130,7 +135,10 @@ impl Lowering<'_> {
         });
         let bounds = [0, 1].map(|side| {
             let time = streams[side].times[pair.columns[side]];
-            time.map(|time| join_times::as_event(&self.bounds, time))
+            time.map(|time| {
+                let event = self.bounds.as_event(time);
+                self.bounds.get(event).clone()
+            })
         });
         properties.bounds = bounds.into_iter().flatten().collect();
         let becomes_final = [0, 1].iter().all(|side| {

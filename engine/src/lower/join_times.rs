@@ -9,10 +9,9 @@ use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
-use crate::bound::Bound;
 use crate::error::Result;
 use crate::lower::Lowering;
-use crate::lower::stream::{Bounds, Stream, Time};
+use crate::lower::stream::{Stream, Time};
 
 const DAY_US: i64 = 86_400_000_000;
 /// Longer bounds are none.
@@ -237,9 +236,13 @@ pub(super) fn best(pairs: &[TimePair]) -> Option<TimePair> {
     pairs.iter().rev().max_by_key(bounds).copied()
 }
 
-/// The bound of a column as if it were an event time: below it no row changes any more.
-pub(super) fn as_event(bounds: &Bounds, time: Time) -> Bound {
-    bounds.get(time.bound).lagging(time.kind.lag())
+/// A column that a duration is added to, by position, and the least that the duration may be.
+pub(super) fn shifted_time(expr: &Expr, schema: &DFSchema) -> Option<(usize, i64)> {
+    let sum = Sum::of(expr, schema)?;
+    match sum.columns.as_slice() {
+        [(column, 1)] => Some((*column, sum.least)),
+        _ => None,
+    }
 }
 
 impl Lowering<'_> {
@@ -266,8 +269,8 @@ impl Lowering<'_> {
                 Some((pair.columns[1 - side], reach?)).filter(|_| pair.columns[side] == column)
             });
             let (partner, reach) = pair?;
-            let other = as_event(&self.bounds, streams[1 - side].times[partner]?);
-            let waiting = other.lagging(reach - time.kind.lag());
+            let other = self.bounds.as_event(streams[1 - side].times[partner]?);
+            let waiting = self.bounds.get(other).lagging(reach - time.kind.lag());
             let bound = self.bounds.get(time.bound).and(&waiting);
             let bound = match released {
                 Some(_) => bound.released(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use datafusion::logical_expr::logical_plan::{TableScan, Union, Unnest};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::bound::Bound;
+use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{EventTime, Input, NodeKind, Properties};
 use crate::error::Result;
 use crate::logical::RelationSource;
-use crate::lower::stream::{Origin, Stream, Time, TimeKind, event_time, local};
+use crate::lower::stream::{BoundId, Origin, Stream, Time, event_time, local};
 use crate::lower::{Lowering, empty, unsupported};
 use crate::operator::spec::{OperatorSpec, UnnestSpec};
 
@@ -50,23 +50,13 @@ impl Lowering<'_> {
             projection: projection.clone(),
             schema: Arc::clone(&schema),
             event_time,
+            follows: !source.times.is_empty(),
             append_only: source.append_only,
         });
         let node = self.add(kind, Vec::new(), Arc::clone(&schema), properties);
-        let is_time = |column: &usize| {
-            source
-                .watermark
-                .as_ref()
-                .is_some_and(|watermark| watermark.column == *column)
-        };
         let times = wanted
             .iter()
-            .map(|column| {
-                is_time(column).then_some(Time {
-                    kind: TimeKind::Event,
-                    bound,
-                })
-            })
+            .map(|column| self.time_of_column(source, *column, bound))
             .collect();
         let mut stream = Stream::of_node(node, &scan.projected_schema, times, source.append_only);
         // The time may be there only for the watermark.
@@ -78,6 +68,21 @@ impl Lowering<'_> {
         scan.filters
             .iter()
             .try_fold(stream, |stream, predicate| self.filter(stream, predicate))
+    }
+
+    fn time_of_column(&mut self, source: &RelationSource, column: usize, bound: BoundId) -> Option<Time> {
+        if let Some(time) = source.times.iter().find(|time| time.column == column) {
+            let behind = self.bounds.get(bound).lagging(time.lag_us);
+            return Some(Time {
+                kind: time.kind,
+                bound: self.bounds.id(behind),
+            });
+        }
+        let watermark = source.watermark.as_ref()?;
+        (watermark.column == column).then_some(Time {
+            kind: TimeKind::Event,
+            bound,
+        })
     }
 
     pub(super) fn union(&mut self, union: &Union) -> Result<Stream> {

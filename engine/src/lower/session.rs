@@ -5,11 +5,12 @@ use std::sync::Arc;
 use datafusion::logical_expr::UserDefinedLogicalNodeCore;
 use millpond_catalog::OutputMode;
 
+use crate::bound::TimeKind;
 use crate::dataflow::{Distribution, Edge, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::SessionAssign;
 use crate::lower::Lowering;
-use crate::lower::stream::{Stream, Time, TimeKind};
+use crate::lower::stream::{Stream, Time};
 use crate::operator::spec::{OperatorSpec, SessionSpec};
 
 /// A row exactly at the end of a session joins it, so the session is final one microsecond after its end: as a window of

@@ -11,13 +11,13 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_expr::expressions::{Column as PhysicalColumn, Literal};
 use millpond_catalog::OutputMode;
 
-use crate::bound::Bound;
+use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::lower::aggregate_columns::InputColumns;
 use crate::lower::relation::plain_column;
-use crate::lower::stream::{BoundId, Stream, TimeKind};
+use crate::lower::stream::{BoundId, Stream};
 use crate::oneoff::slot_column;
 use crate::operator::recompute::Recompute;
 use crate::operator::recompute::spec::{ClosingKey, Computation, OrderColumn, RecomputeSpec};

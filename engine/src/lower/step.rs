@@ -8,13 +8,13 @@ use datafusion::logical_expr::{Expr, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 
+use crate::bound::TimeKind;
 use crate::dataflow::{NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
-use crate::lower::stream::{
-    Origin, PendingWindow, Stream, Time, TimeKind, local, physical, shifted, window_schema,
-};
+use crate::lower::join_times;
+use crate::lower::stream::{Origin, PendingWindow, Stream, Time, local, physical, shifted, window_schema};
 use crate::operator::spec::{MapSpec, MapStep, OperatorSpec, WindowAssignSpec};
 
 impl Lowering<'_> {
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         }
         let times = exprs
             .iter()
-            .map(|expr| stream.time_of(expr))
+            .map(|expr| self.time_of(&stream, expr))
             .collect::<Result<Vec<_>>>()?;
         let key = stream.key_after(exprs)?;
         let mut projected: Vec<(Arc<dyn PhysicalExpr>, Field)> = Vec::new();
@@ -69,6 +69,24 @@ impl Lowering<'_> {
         })
     }
 
+    /// The time that an expression carries on: that of a plain column, or of one that a duration is added to.
+    fn time_of(&mut self, stream: &Stream, expr: &Expr) -> Result<Option<Time>> {
+        if let Some(time) = stream.time_of(expr)? {
+            return Ok(Some(time));
+        }
+        let Some((column, least)) = join_times::shifted_time(expr, &stream.schema) else {
+            return Ok(None);
+        };
+        Ok(stream.times[column].map(|time| {
+            let event = self.bounds.as_event(time);
+            let shifted = self.bounds.get(event).lagging(-least);
+            Time {
+                kind: TimeKind::Event,
+                bound: self.bounds.id(shifted),
+            }
+        }))
+    }
+
     pub(super) fn filter(&mut self, input: Stream, predicate: &Expr) -> Result<Stream> {
         let mut stream = input;
         for predicate in datafusion::logical_expr::utils::split_conjunction(predicate) {
@@ -103,8 +121,7 @@ impl Lowering<'_> {
         let Origin::Real(time) = stream.columns[column] else {
             return Err(Error::Bug("a window column without a pending window".to_owned()));
         };
-        let event_time = stream.times[column].filter(|time| !time.is_window());
-        let bound = event_time.map(|time| time.bound);
+        let bound = stream.times[column].map(|time| self.bounds.as_event(time));
         let size = assign.rule.size();
         let column = |name: &str| Expr::Column(Column::new_unqualified(name));
         stream

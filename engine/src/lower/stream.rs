@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Expr, Operator, Volatility};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal, NegativeExpr};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
-use crate::bound::Bound;
+use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{Distribution, Edge, NodeId, Properties};
 use crate::error::Result;
 use crate::expression::PROCESSING_TIME;
@@ -69,35 +69,9 @@ pub(super) struct Time {
     pub bound: BoundId,
 }
 
-/// What a column has to do with event time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TimeKind {
-    /// No row is below the watermark, but for late ones.
-    Event,
-    /// The start or end of a window of this size over an event time with a watermark.
-    WindowStart {
-        size: i64,
-    },
-    WindowEnd {
-        size: i64,
-    },
-}
-
 impl Time {
     pub fn is_window(&self) -> bool {
         self.kind != TimeKind::Event
-    }
-}
-
-impl TimeKind {
-    /// By how much the column's values lie before the watermark when rows with them can still change. A window is final
-    /// when its end is at the watermark.
-    pub fn lag(self) -> i64 {
-        match self {
-            TimeKind::Event => 0,
-            TimeKind::WindowStart { size } => size - 1,
-            TimeKind::WindowEnd { .. } => -1,
-        }
     }
 }
 
@@ -124,6 +98,12 @@ impl Bounds {
 
     pub fn get(&self, id: BoundId) -> &Bound {
         &self.0[id.0]
+    }
+
+    /// The bound of a column as if it were an event time: below it no row changes any more.
+    pub fn as_event(&mut self, time: Time) -> BoundId {
+        let bound = self.get(time.bound).lagging(time.kind.lag());
+        self.id(bound)
     }
 
     /// What is known of a column that holds the times of two.

@@ -59,6 +59,7 @@ pub(crate) fn slot(schema: &Schema) -> DataFusionResult<LogicalPlan> {
         name: "slot".to_owned(),
         schema: Arc::new(Schema::new(fields.collect::<Vec<Field>>())),
         watermark: None,
+        times: Vec::new(),
         append_only: false,
         rows: Rows::Snapshot,
     };

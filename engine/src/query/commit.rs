@@ -10,7 +10,7 @@ use super::record::{BatchRecord, CommitRecord, InputTotals};
 use super::recovery::Committed;
 use super::report::{self, Facts};
 use super::status::QueryState;
-use super::{Query, bad_rows, consumed, is_due, standing};
+use super::{Query, bad_rows, consumed, due, handed_on, standing};
 use crate::cut::Published;
 use crate::error::Result;
 use crate::runtime::EpochOutput;
@@ -129,17 +129,20 @@ impl Query {
             behind: &behind,
         });
         self.last_fired_us = Some(now_us);
-        let standing = standing(parts, &self.committed);
+        let standing = standing(parts, &self.committed, &self.shared.timeline);
         self.board
             .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
         // Last, so that whoever waited for the epoch also finds its counters and its report.
+        let due = due(parts, &self.committed, &self.shared.timeline);
         self.shared.timeline.publish(
             parts.object,
             Published {
                 cut: record.cut,
                 reached: record.reached,
                 changed: parts.target.is_none() && !output.changes.is_empty(),
-                due: is_due(parts, &self.committed),
+                watermark: handed_on(parts, &self.committed),
+                due: due.is_due,
+                followed: due.followed,
                 consumed: consumed(&parts.inputs, &self.committed.positions),
             },
         );

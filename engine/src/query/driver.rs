@@ -16,6 +16,7 @@ use super::board::Board;
 use super::reconfigure::Change;
 use super::status::{QueryState, QueryStatus};
 use super::{Next, Query};
+use crate::bound::ResultTime;
 use crate::clock::Clock;
 use crate::cut::{Timeline, Wake};
 use crate::error::{Error, Result};
@@ -28,6 +29,7 @@ pub(crate) struct QueryHandle {
     bad_rows: Arc<Relation>,
     board: Arc<Board>,
     control: Arc<Control>,
+    times: Vec<ResultTime>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -79,6 +81,7 @@ impl QueryHandle {
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
             board: query.board().clone(),
+            times: query.times().columns.clone(),
             control,
             thread: Mutex::new(None),
         })
@@ -107,6 +110,11 @@ impl QueryHandle {
 
     pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
+    }
+
+    /// Columns of the result that a watermark bounds.
+    pub(crate) fn times(&self) -> &[ResultTime] {
+        &self.times
     }
 
     pub(crate) fn bad_rows(&self) -> &Arc<Relation> {

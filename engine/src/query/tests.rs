@@ -578,6 +578,7 @@ fn a_panic_in_an_operator_fails_its_query_only() {
         &LowerOptions {
             output_mode: millpond_catalog::OutputMode::Update,
             fail_on_error: false,
+            ..LowerOptions::default()
         },
     )
     .unwrap();

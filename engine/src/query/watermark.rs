@@ -1,21 +1,37 @@
 //! Watermarks: per input, the greatest event time seen up to the epoch before minus the delay, never backwards.
 
+use millpond_catalog::WatermarkPolicy;
+
 use crate::dataflow::{Dataflow, Input};
 
+/// What the watermarks of the next epoch follow from, by input.
+pub(crate) struct Seen<'a> {
+    /// Greatest event times so far.
+    pub(crate) event_times: &'a [Option<i64>],
+    /// Watermarks of the views that are read, where the query stands in them.
+    pub(crate) below: &'a [Option<i64>],
+    /// Watermarks of the epoch before.
+    pub(crate) last: &'a [Option<i64>],
+}
+
 /// The watermarks of the next epoch.
-pub(crate) fn next(inputs: &[Input], event_times: &[Option<i64>], last: &[Option<i64>]) -> Vec<Option<i64>> {
-    inputs
-        .iter()
-        .zip(event_times)
-        .zip(last)
-        .map(|((input, event_time), last)| {
-            let delay_us = input.event_time.as_ref().map(|event_time| event_time.delay_us);
-            let reached = delay_us
-                .zip(*event_time)
-                .map(|(delay, event_time)| event_time.saturating_sub(delay));
-            reached.max(*last)
-        })
-        .collect()
+pub(crate) fn next(inputs: &[Input], policy: WatermarkPolicy, seen: &Seen<'_>) -> Vec<Option<i64>> {
+    let each = inputs.iter().enumerate().map(|(index, input)| {
+        let delay_us = input.event_time.as_ref().map(|event_time| event_time.delay_us);
+        let reached = delay_us
+            .zip(seen.event_times[index])
+            .map(|(delay, event_time)| event_time.saturating_sub(delay));
+        let below = seen.below[index].filter(|_| input.follows);
+        reached.max(below).max(seen.last[index])
+    });
+    let mut watermarks: Vec<Option<i64>> = each.collect();
+    if policy == WatermarkPolicy::Max {
+        let greatest = watermarks.iter().copied().flatten().max();
+        for (watermark, input) in watermarks.iter_mut().zip(inputs) {
+            *watermark = greatest.filter(|_| input.is_timed());
+        }
+    }
+    watermarks
 }
 
 /// Going from watermarks `last` to `next` can change the result without any input.
@@ -45,12 +61,32 @@ mod tests {
                 delay_us,
                 max_future_us: None,
             }),
+            follows: false,
             append_only: true,
         }
     }
 
+    /// Without views below.
+    fn next_of(
+        inputs: &[Input],
+        policy: WatermarkPolicy,
+        event_times: &[Option<i64>],
+        last: &[Option<i64>],
+    ) -> Vec<Option<i64>> {
+        let below = &vec![None; inputs.len()];
+        let seen = Seen {
+            event_times,
+            below,
+            last,
+        };
+        next(inputs, policy, &seen)
+    }
+
     #[test]
     fn a_watermark_follows_the_event_time_and_never_goes_back() {
+        let next = |inputs: &[Input], times: &[Option<i64>], last: &[Option<i64>]| {
+            next_of(inputs, WatermarkPolicy::Min, times, last)
+        };
         let inputs = [input(Some(10)), input(None), input(Some(0))];
         let first = next(&inputs, &[Some(100), Some(5), None], &[None; 3]);
         assert_eq!(first, [Some(90), None, None]);
@@ -65,5 +101,35 @@ mod tests {
             next(&inputs, &[Some(i64::MIN), None, None], &[None; 3])[0],
             Some(i64::MIN)
         );
+    }
+
+    #[test]
+    fn by_the_policy_of_the_greatest_all_inputs_go_by_the_fastest() {
+        let inputs = [input(Some(10)), input(None), input(Some(0))];
+        let next =
+            |times: &[Option<i64>], last: &[Option<i64>]| next_of(&inputs, WatermarkPolicy::Max, times, last);
+        let first = next(&[Some(100), None, None], &[None; 3]);
+        assert_eq!(first, [Some(90), None, Some(90)]);
+        assert_eq!(
+            next(&[Some(100), None, Some(95)], &first),
+            [Some(95), None, Some(95)]
+        );
+    }
+
+    #[test]
+    fn a_view_below_hands_its_watermark_on() {
+        let mut view = input(None);
+        view.follows = true;
+        let next = |below: Option<i64>| {
+            let seen = Seen {
+                event_times: &[None],
+                below: &[below],
+                last: &[Some(4)],
+            };
+            next(std::slice::from_ref(&view), WatermarkPolicy::Min, &seen)
+        };
+        assert_eq!(next(Some(7)), [Some(7)]);
+        assert_eq!(next(Some(3)), [Some(4)]);
+        assert_eq!(next(None), [Some(4)]);
     }
 }

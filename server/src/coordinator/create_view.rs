@@ -84,6 +84,7 @@ pub(crate) fn lower(view: &StreamingView, query: &LogicalPlan) -> Result<Dataflo
     let options = LowerOptions {
         output_mode: view.options.output_mode,
         fail_on_error: view.options.fail_on_error,
+        join_mode: view.options.join_mode,
     };
     Ok(millpond_engine::lower::lower(query, &options)?)
 }

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use millpond_catalog::{
-    Check, Column, Gather, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
+    Check, Column, Gather, JoinMode, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
+    WatermarkPolicy,
 };
 
 use super::{options, window};
@@ -154,6 +155,14 @@ pub fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     }
     if !view_options.no_data_epochs {
         pairs.push(("no_data_batches", "false".to_owned()));
+    }
+    if view_options.watermark_policy == WatermarkPolicy::Max {
+        pairs.push(("watermark_policy", "max".to_owned()));
+    }
+    match view_options.join_mode {
+        JoinMode::Default => {}
+        JoinMode::Lookup => pairs.push(("join_mode", "lookup".to_owned())),
+        JoinMode::Retract => pairs.push(("join_mode", "retract".to_owned())),
     }
     pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }

@@ -51,11 +51,7 @@ fn plan_at(
         .iter()
         .cloned()
         .partition(|option| options::is_of_view(&option.key));
-    let no_data_epochs = context
-        .settings
-        .get("streaming_no_data_batches")
-        .is_ok_and(|value| value == "on");
-    let (view_options, mut notices) = options::view_options(&own, &create.emit, no_data_epochs, text)?;
+    let (view_options, mut notices) = options::view_options(&own, &create.emit, context.settings, text)?;
     let (connector, connector_options) = connector(&of_connector, create, &name, text)?;
     let (query, written) = match &create.source {
         SinkSource::From(relation, query) => {

@@ -56,12 +56,8 @@ fn plan_at(
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Plan> {
-    let no_data_epochs = context
-        .settings
-        .get("streaming_no_data_batches")
-        .is_ok_and(|value| value == "on");
     let (view_options, mut notices) =
-        options::view_options(&create.options, &create.emit, no_data_epochs, text)?;
+        options::view_options(&create.options, &create.emit, context.settings, text)?;
 
     let query = QueryToKeep {
         what: "a streaming view",

@@ -222,9 +222,9 @@ pub static SETTINGS: &[Setting] = &[
     setting(
         "streaming_multiple_watermark_policy",
         &["spark.sql.streaming.multipleWatermarkPolicy"],
-        Word(&["min"]),
+        Word(&["min", "max"]),
         "min",
-        "How the watermarks of several inputs combine.",
+        "Default of the view option `watermark_policy`.",
     ),
     setting(
         "streaming_recent_progress",

@@ -25,6 +25,7 @@ fn lowered(mode: &str, sql: &str) -> String {
         &LowerOptions {
             output_mode,
             fail_on_error: false,
+            ..LowerOptions::default()
         },
     ) {
         Ok(dataflow) => dataflow.to_string(),

@@ -200,6 +200,7 @@ fn check(kind: Kind, condition: Condition, output_mode: OutputMode, seed: u64) {
     let options = LowerOptions {
         output_mode,
         fail_on_error: false,
+        ..LowerOptions::default()
     };
     let Ok(dataflow) = lower(&plan(&sql), &options) else {
         let needed = match kind {
@@ -293,6 +294,7 @@ fn check_chain(sql: &str, output_mode: OutputMode, seed: u64) {
     let options = LowerOptions {
         output_mode,
         fail_on_error: false,
+        ..LowerOptions::default()
     };
     let plan = plan(sql);
     let dataflow = lower(&plan, &options).unwrap_or_else(|error| panic!("{sql}: {error}"));

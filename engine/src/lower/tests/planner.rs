@@ -63,6 +63,7 @@ fn relation(object: ObjectId) -> RelationSource {
         },
         schema: test_schema(),
         watermark: append_only.then_some(watermark),
+        times: Vec::new(),
         append_only,
         rows: Rows::Snapshot,
     }

@@ -86,6 +86,7 @@ fn check_query(sql: &str, rule: (i64, i64, i64), output_mode: OutputMode, seed: 
         &LowerOptions {
             output_mode,
             fail_on_error: false,
+            ..LowerOptions::default()
         },
     )
     .unwrap();

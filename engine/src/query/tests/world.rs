@@ -303,6 +303,7 @@ impl World {
         let lowering = LowerOptions {
             output_mode: options.output_mode,
             fail_on_error: options.fail_on_error,
+            ..LowerOptions::default()
         };
         let dataflow = lower(plan, &lowering).unwrap();
         self.view_of(id, name, dataflow, options, None)

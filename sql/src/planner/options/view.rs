@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use millpond_catalog::{Gather, OutputMode, Trigger, ViewOptions};
+use millpond_catalog::{Gather, JoinMode, OutputMode, Trigger, ViewOptions, WatermarkPolicy};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Notice;
 use crate::statement::{EmitClause, EmitKind, WithOption};
-use crate::suggest;
+use crate::{Settings, suggest};
 use crate::text::SourceText;
 
 use super::{OptionDeclaration, boolean, find, normalise, refuse_repeated, unknown};
@@ -69,6 +69,20 @@ pub const VIEW_OPTIONS: &[OptionDeclaration] = &[
         doc: "How long min_offsets_per_trigger waits at most after the epoch before.",
     },
     OptionDeclaration {
+        name: "watermark_policy",
+        aliases: &["multiple_watermark_policy"],
+        value: "'min' or 'max'",
+        default: "'min'",
+        doc: "How the watermarks of several inputs combine: the slowest holds the others back, or all go by the fastest.",
+    },
+    OptionDeclaration {
+        name: "join_mode",
+        aliases: &[],
+        value: "'lookup' or 'retract'",
+        default: "'lookup' in append mode, else 'retract'",
+        doc: "How a stream meets a table: each row finds what the table holds when it comes, or the join follows the table.",
+    },
+    OptionDeclaration {
         name: "parallelism",
         aliases: &["streaming_parallelism"],
         value: "number",
@@ -96,12 +110,17 @@ pub fn is_of_view(key: &str) -> bool {
 pub fn view_options(
     options: &[WithOption],
     emit: &[EmitClause],
-    no_data_epochs: bool,
+    settings: &Settings,
     text: &SourceText,
 ) -> Result<(ViewOptions, Vec<Notice>)> {
     refuse_repeated(options, text)?;
+    let is_set = |name: &str, to: &str| settings.get(name).is_ok_and(|value| value == to);
     let mut parsed = ViewOptions {
-        no_data_epochs,
+        no_data_epochs: is_set("streaming_no_data_batches", "on"),
+        watermark_policy: match is_set("streaming_multiple_watermark_policy", "max") {
+            true => WatermarkPolicy::Max,
+            false => WatermarkPolicy::Min,
+        },
         ..ViewOptions::default()
     };
     let mut notices = Vec::new();
@@ -167,6 +186,13 @@ pub fn changed_view_options(
             Some(Clause::Mode(_)) | None => {}
         }
     }
+    if changed.join_mode != current.join_mode {
+        let error = Error::unsupported(format!("the join mode of a {kind} cannot be changed"));
+        let create = kind.to_uppercase();
+        return Err(error
+            .with_detail("What it keeps depends on the mode.")
+            .with_hint(format!("Use CREATE OR REPLACE {create}, which begins anew.")));
+    }
     Ok((checked(changed)?, notices))
 }
 
@@ -201,6 +227,8 @@ fn view_option(
         "trigger" => return Ok(Some(Clause::Trigger(parse_trigger(&option.value)?))),
         "on_error" => parsed.fail_on_error = on_error(&option.value)?,
         "query_name" => parsed.query_name = Some(option.value.clone()),
+        "watermark_policy" => parsed.watermark_policy = word(option, &POLICIES)?,
+        "join_mode" => parsed.join_mode = word(option, &JOIN_MODES)?,
         "no_data_batches" => parsed.no_data_epochs = boolean(option)?,
         "min_offsets_per_trigger" => {
             let offsets = option.value.parse().map_err(|_| {
@@ -269,6 +297,24 @@ fn output_mode(value: &str) -> Result<OutputMode> {
             ),
         ),
     }
+}
+
+const POLICIES: [(&str, WatermarkPolicy); 2] =
+    [("min", WatermarkPolicy::Min), ("max", WatermarkPolicy::Max)];
+const JOIN_MODES: [(&str, JoinMode); 2] = [("lookup", JoinMode::Lookup), ("retract", JoinMode::Retract)];
+
+/// The meaning of one of a few words.
+fn word<T: Copy>(option: &WithOption, words: &[(&str, T)]) -> Result<T> {
+    let value = option.value.to_lowercase();
+    let found = words.iter().find(|(word, _)| *word == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names = words.iter().map(|(word, _)| *word);
+        let message = format!("invalid value for option \"{}\": \"{}\"", option.key, option.value);
+        Error::invalid(message).with_hint_if(
+            suggest::did_you_mean(&value, names.clone())
+                .or_else(|| Some(format!("Use {}.", names.collect::<Vec<_>>().join(" or ")))),
+        )
+    })
 }
 
 fn on_error(value: &str) -> Result<bool> {
