@@ -151,6 +151,11 @@ impl Bound {
         self.released
     }
 
+    /// The inputs whose watermarks matter.
+    pub fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
+        self.terms.iter().map(|(input, _)| *input)
+    }
+
     /// The value, given the watermark of each input; `None` while one of them has not seen a time.
     pub fn value(&self, inputs: &[Option<i64>]) -> Option<i64> {
         self.terms

@@ -74,6 +74,21 @@ impl RelationSource {
         Self { times, ..self }
     }
 
+    /// With an event time of the reader's own.
+    pub fn with_watermark(&self, column: usize, delay_us: i64) -> Self {
+        let declared = self.watermark.as_ref();
+        let max_future_us = declared.map_or(Some(Watermark::DEFAULT_MAX_FUTURE_US), |w| w.max_future_us);
+        Self {
+            watermark: Some(Watermark {
+                column,
+                delay_us,
+                max_future_us,
+            }),
+            times: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// The rows of a table with their numbers in a last column of this name.
     pub fn numbered(object: &Object, number: &str) -> Self {
         let source = Self::new(object, false);

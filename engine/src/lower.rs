@@ -9,6 +9,7 @@ mod aggregate_call;
 mod aggregate_columns;
 mod complete;
 mod constant;
+mod dedup;
 mod empty;
 mod first_rows;
 mod grouping_sets;
@@ -164,6 +165,7 @@ impl Lowering<'_> {
                 OperatorSpec::PartialAggregate(_) => "partial",
                 OperatorSpec::FinalAggregate(_) => "aggregate",
                 OperatorSpec::Join(_) => "join",
+                OperatorSpec::Dedup(_) => "dedup",
                 OperatorSpec::Constant(_) => "constant",
                 OperatorSpec::Recompute(spec) => match spec.computation {
                     Computation::Plan { .. } => "recompute",

@@ -13,6 +13,7 @@ pub mod spec;
 pub(crate) mod accumulator;
 pub(crate) mod aggregate;
 mod constant;
+mod dedup;
 mod group_table;
 mod join;
 pub(crate) mod map;
@@ -103,6 +104,9 @@ pub struct OperatorMetrics {
     pub rows_dropped_by_watermark: u64,
     /// Input rows whose event time is NULL and which are therefore in no window.
     pub null_event_time: u64,
+    /// Input rows that were dropped as duplicates.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Bytes of state now, estimated.
     pub memory_bytes: u64,
 }

@@ -94,6 +94,18 @@ impl Relations for ServerRelations {
         Ok(SessionAssign::try_new(input, time, gap, keys)?.into_plan())
     }
 
+    fn with_watermark(
+        &self,
+        source: &Arc<dyn TableSource>,
+        column: usize,
+        delay_us: i64,
+    ) -> Arc<dyn TableSource> {
+        match source.downcast_ref::<RelationSource>() {
+            Some(relation) => Arc::new(relation.with_watermark(column, delay_us)),
+            None => Arc::clone(source),
+        }
+    }
+
     fn scalar_functions(&self) -> Vec<Arc<ScalarUDF>> {
         crate::function::scalar_functions(&self.system)
     }

@@ -58,6 +58,16 @@ pub trait Relations {
         keys: Vec<Column>,
     ) -> DataFusionResult<LogicalPlan>;
 
+    /// The source of a scan with another event time: the column at `column`, with a watermark `delay_us` behind it.
+    fn with_watermark(
+        &self,
+        source: &Arc<dyn TableSource>,
+        _column: usize,
+        _delay_us: i64,
+    ) -> Arc<dyn TableSource> {
+        Arc::clone(source)
+    }
+
     /// Functions beyond DataFusion's defaults; an equal name replaces a default one. A name with a schema is written
     /// with its point: `sys.process_all`. `pg_catalog` is left out. A cast to a `reg*` type is a call of the function
     /// of that name: `regclass(x)`.

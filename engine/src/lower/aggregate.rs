@@ -63,6 +63,12 @@ pub(super) enum WindowTime {
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Stream> {
+        if aggregate.aggr_expr.is_empty()
+            && let Some(stream) =
+                self.distinct_over_time(&aggregate.input, &aggregate.group_expr, &aggregate.schema)?
+        {
+            return Ok(stream);
+        }
         self.aggregates_above += 1;
         let input = self.lower(&aggregate.input);
         self.aggregates_above -= 1;

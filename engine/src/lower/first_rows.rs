@@ -98,6 +98,9 @@ impl Lowering<'_> {
 
     /// DISTINCT ON: the first row of each group.
     pub(super) fn distinct_on(&mut self, distinct: &DistinctOn) -> Result<Stream> {
+        if let Some(stream) = self.dedup(distinct)? {
+            return Ok(stream);
+        }
         let stream = self.lower_below(&distinct.input)?;
         let mut slot = Slot::new();
         let closing = self.closing_key(&stream, &mut slot, &distinct.on_expr)?;

@@ -21,10 +21,10 @@ use crate::lower::stream::{Stream, Time, check_functions, event_time, physical};
 use crate::operator::spec::{JoinFilter, JoinSpec, JoinTimes, OperatorSpec, Role};
 
 /// One side of a join as a node: its own columns, then those that only carry keys.
-struct Side {
-    stream: Stream,
-    keys: Vec<usize>,
-    width: usize,
+pub(super) struct Side {
+    pub stream: Stream,
+    pub keys: Vec<usize>,
+    pub width: usize,
 }
 
 impl Lowering<'_> {
@@ -213,7 +213,7 @@ impl Lowering<'_> {
     }
 
     /// Makes `stream` a node that has every key as a column.
-    fn with_keys(&mut self, stream: Stream, keys: &[Expr]) -> Result<Side> {
+    pub(super) fn with_keys(&mut self, stream: Stream, keys: &[Expr]) -> Result<Side> {
         let logical = Arc::clone(&stream.schema);
         let width = logical.fields().len();
         let mut exprs: Vec<Expr> = logical.columns().into_iter().map(Expr::Column).collect();

@@ -114,7 +114,7 @@ impl Sum {
 }
 
 /// The microseconds of an interval, at least and at most: a month has 28 to 31 days.
-fn duration(value: &ScalarValue) -> Option<(i64, i64)> {
+pub(super) fn duration(value: &ScalarValue) -> Option<(i64, i64)> {
     let (months, days, nanos) = match value {
         ScalarValue::IntervalMonthDayNano(Some(interval)) => {
             (interval.months, interval.days, interval.nanoseconds)

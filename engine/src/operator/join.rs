@@ -373,7 +373,7 @@ fn changes(rows: RecordBatch, weights: Vec<i64>) -> ChangeBatch {
 }
 
 /// The changes where `mask` is true.
-fn chosen(changes: &ChangeBatch, mask: &BooleanArray) -> Result<ChangeBatch> {
+pub(super) fn chosen(changes: &ChangeBatch, mask: &BooleanArray) -> Result<ChangeBatch> {
     let rows = filter_record_batch(changes.rows(), mask)?;
     Ok(match changes.weights() {
         None => ChangeBatch::insertions(rows),

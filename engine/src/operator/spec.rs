@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::operator::Operator;
 use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
 use crate::operator::constant::Constant;
+use crate::operator::dedup::Dedup;
 use crate::operator::join::Join;
 use crate::operator::map::Map;
 use crate::operator::recompute::Recompute;
@@ -39,6 +40,7 @@ pub enum OperatorSpec {
     PartialAggregate(Arc<AggregateSpec>),
     FinalAggregate(Arc<AggregateSpec>),
     Join(Arc<JoinSpec>),
+    Dedup(DedupSpec),
     /// These rows, from the first epoch on.
     Constant(RecordBatch),
     Recompute(Arc<RecomputeSpec>),
@@ -57,6 +59,7 @@ impl OperatorSpec {
             OperatorSpec::FinalAggregate(spec) => Box::new(FinalAggregate::new(Arc::clone(spec), name)?),
             OperatorSpec::Constant(rows) => Box::new(Constant::new(rows.clone())),
             OperatorSpec::Join(spec) => Box::new(Join::new(Arc::clone(spec), name)?),
+            OperatorSpec::Dedup(spec) => Box::new(Dedup::new(spec.clone())?),
             OperatorSpec::Recompute(spec) => Box::new(Recompute::new(Arc::clone(spec), name)?),
         })
     }
@@ -113,6 +116,18 @@ pub enum SessionGap {
     Constant(i64),
     /// Position of an interval column.
     Column(usize),
+}
+
+/// The first row of each key of rows that are only added.
+#[derive(Debug, Clone)]
+pub struct DedupSpec {
+    pub input: SchemaRef,
+    /// Columns whose values together tell rows apart.
+    pub keys: Vec<usize>,
+    /// The event time, by which keys are forgotten.
+    pub time: Option<usize>,
+    /// A key is remembered until the watermark is so far past its first row.
+    pub within_us: i64,
 }
 
 /// Lists become rows, structs become columns.
@@ -297,6 +312,14 @@ impl fmt::Display for OperatorSpec {
             OperatorSpec::Union(_) => f.write_str("Union"),
             OperatorSpec::PartialAggregate(spec) => write!(f, "PartialAggregate {spec}"),
             OperatorSpec::Join(spec) => write!(f, "Join {spec}"),
+            OperatorSpec::Dedup(spec) => {
+                let names = spec.keys.iter().map(|key| spec.input.field(*key).name());
+                write!(f, "Dedup by [{}]", { names }.join(", "))?;
+                match spec.time {
+                    Some(_) if spec.within_us > 0 => write!(f, " within {}", Micros(spec.within_us)),
+                    Some(_) | None => Ok(()),
+                }
+            }
             OperatorSpec::Constant(rows) => write!(f, "Constant, {} rows", rows.num_rows()),
             OperatorSpec::FinalAggregate(spec) => {
                 let emit = if spec.final_only {

@@ -223,6 +223,9 @@ fn state_operator(name: &str, report: &OperatorReport) -> StateOperatorProgress 
     let metrics = &report.metrics;
     let mut custom_metrics = Map::new();
     custom_metrics.insert("nullEventTime".to_owned(), json!(metrics.null_event_time));
+    if metrics.duplicates > 0 || name.starts_with("dedup") {
+        custom_metrics.insert("numDroppedDuplicateRows".to_owned(), json!(metrics.duplicates));
+    }
     StateOperatorProgress {
         operator_name: name.to_owned(),
         num_rows_total: metrics.rows_total,

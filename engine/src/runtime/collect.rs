@@ -69,6 +69,7 @@ impl OperatorReport {
         self.metrics.rows_removed += other.metrics.rows_removed;
         self.metrics.rows_dropped_by_watermark += other.metrics.rows_dropped_by_watermark;
         self.metrics.null_event_time += other.metrics.null_event_time;
+        self.metrics.duplicates += other.metrics.duplicates;
         self.metrics.memory_bytes += other.metrics.memory_bytes;
         self.push_us += other.push_us;
         self.seal_us += other.seal_us;

@@ -2,6 +2,7 @@
 //!
 //! - `TUMBLE(TABLE t, ..)`: the word `TABLE` inside a window call is taken out.
 //! - `SESSION(t PARTITION BY a, b, DESCRIPTOR(ts), ..)`: the columns become the argument `key => (a, b)`.
+//! - `FROM t WATERMARK ts DELAY OF INTERVAL '10 minutes'`: becomes the call `watermark(t, ts, INTERVAL '10 minutes')`.
 //! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
 //!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
 //!   too small. Chains of AND and OR do not count: they are balanced after parsing ([`super::balance`]).
@@ -28,7 +29,9 @@ const TERMS_MAX: usize = 2000;
 
 pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<TokenWithSpan>> {
     refuse_deep_trees(&tokens, text)?;
-    Ok(partitions_as_keys(without_table_words(tokens)))
+    Ok(watermarks_as_calls(partitions_as_keys(without_table_words(
+        tokens,
+    ))))
 }
 
 /// What is known of one level of parentheses.
@@ -235,4 +238,71 @@ fn partitions_as_keys(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         tokens.insert(place, at(Token::Comma, &partition));
     }
     tokens
+}
+
+/// `t WATERMARK ts DELAY OF INTERVAL '1 minute'` as a call: `watermark(t, ts, INTERVAL '1 minute')`.
+fn watermarks_as_calls(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let solid: Vec<usize> = (0..tokens.len())
+        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
+        .collect();
+    let word = |tokens: &[TokenWithSpan], n: usize| match solid.get(n).map(|i| &tokens[*i].token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
+        _ => None,
+    };
+    // From the end, so that places before stay where they are.
+    for n in (1..solid.len()).rev() {
+        let is = |at: usize, expected: &str| word(&tokens, at).as_deref() == Some(expected);
+        if !(is(n, "WATERMARK") && is(n + 2, "DELAY") && is(n + 3, "OF")) {
+            continue;
+        }
+        let is_name = |at: usize| matches!(tokens[solid[at]].token, Token::Word(_));
+        let mut first = n - 1;
+        while first >= 2 && tokens[solid[first - 1]].token == Token::Period && is_name(first - 2) {
+            first -= 2;
+        }
+        let Some(last) = duration_end(&tokens, &solid, n + 4).filter(|_| is_name(n - 1)) else {
+            continue;
+        };
+        let at = |token: Token, place: usize| TokenWithSpan {
+            token,
+            span: tokens[place].span,
+        };
+        let (close, comma) = (at(Token::RParen, solid[last]), at(Token::Comma, solid[n]));
+        let (call, open) = (
+            at(Token::make_word("watermark", None), solid[first]),
+            at(Token::LParen, solid[first]),
+        );
+        tokens.insert(solid[last] + 1, close);
+        tokens[solid[n + 2]] = comma.clone();
+        tokens.remove(solid[n + 3]);
+        tokens[solid[n]] = comma;
+        tokens.splice(solid[first]..solid[first], [call, open]);
+    }
+    tokens
+}
+
+/// The last token of a duration that begins at `first`: `INTERVAL '1 minute'`, `INTERVAL 1 MINUTE` or `'1 minute'`.
+fn duration_end(tokens: &[TokenWithSpan], solid: &[usize], first: usize) -> Option<usize> {
+    const UNITS: [&str; 7] = [
+        "MICROSECOND",
+        "MILLISECOND",
+        "SECOND",
+        "MINUTE",
+        "HOUR",
+        "DAY",
+        "WEEK",
+    ];
+    let token = |n: usize| solid.get(n).map(|i| &tokens[*i].token);
+    let is_value = |n: usize| matches!(token(n), Some(Token::SingleQuotedString(_) | Token::Number(..)));
+    let is_word = |n: usize, test: &dyn Fn(&str) -> bool| matches!(token(n), Some(Token::Word(word)) if word.quote_style.is_none() && test(&word.value.to_ascii_uppercase()));
+    let value = if is_word(first, &|word| word == "INTERVAL") {
+        first + 1
+    } else {
+        first
+    };
+    if !is_value(value) {
+        return None;
+    }
+    let has_unit = is_word(value + 1, &|word| UNITS.contains(&word.trim_end_matches('S')));
+    Some(value + usize::from(has_unit))
 }

@@ -26,10 +26,13 @@ use crate::suggest;
 use super::names::fold;
 
 mod assign;
+mod dedup;
+mod delayed;
 mod interval;
 mod session;
 
 pub use assign::assign;
+pub use delayed::set_watermarks;
 pub use interval::{microseconds, of_expr, show};
 
 const WINDOW_START: &str = "window_start";
@@ -129,6 +132,8 @@ impl RelationPlanner for WindowRelations {
             "tumble" => Kind::Tumble,
             "hop" => Kind::Hop,
             "session" => Kind::Session,
+            "watermark" => return delayed::plan(relation, context),
+            "dedup" => return dedup::plan(relation, context),
             "cumulate" => {
                 return Err(external(
                     Error::unsupported("cumulate windows are not supported yet")

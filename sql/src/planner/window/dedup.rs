@@ -1,0 +1,86 @@
+//! `dedup(t, k [, ..] [, within])` in FROM: the first row of each key.
+
+use std::sync::Arc;
+
+use datafusion::common::DFSchema;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, ScalarUDF, lit};
+use datafusion::scalar::ScalarValue;
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor};
+
+use crate::error::{Error, ErrorKind};
+use crate::function::DedupWithin;
+
+use super::{external, interval, members, relation_of};
+
+pub fn plan(
+    relation: TableFactor,
+    context: &mut dyn RelationPlannerContext,
+) -> DataFusionResult<RelationPlanning> {
+    let TableFactor::Table {
+        args: Some(arguments),
+        alias,
+        ..
+    } = relation
+    else {
+        return Ok(RelationPlanning::Original(Box::new(relation)));
+    };
+    let usage = || {
+        Error::new(
+            ErrorKind::UndefinedFunction,
+            "dedup needs a relation and the columns of a key",
+        )
+        .with_hint("Write dedup(t, k) or dedup(t, (a, b), within => INTERVAL '10 minutes').")
+    };
+    let (mut exprs, mut within) = (Vec::new(), None);
+    for argument in arguments.args {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr @ ast::Expr::Interval(_))) => within = Some(expr),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => exprs.push(expr),
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(expr),
+                ..
+            } if name.value.eq_ignore_ascii_case("within") => within = Some(expr),
+            FunctionArg::ExprNamed {
+                name: ast::Expr::Identifier(name),
+                arg: FunctionArgExpr::Expr(expr),
+                ..
+            } if name.value.eq_ignore_ascii_case("within") => within = Some(expr),
+            _ => return Err(external(usage())),
+        }
+    }
+    let mut exprs = exprs.into_iter();
+    let input = exprs.next().ok_or_else(|| external(usage()))?;
+    let input = context.plan(relation_of(input).map_err(external)?)?;
+    let mut keys = Vec::new();
+    for key in exprs.flat_map(members) {
+        keys.push(context.sql_to_expr(key, input.schema())?);
+    }
+    if keys.is_empty() {
+        return Err(external(usage()));
+    }
+    let within = match within {
+        None => lit(ScalarValue::Null),
+        Some(within) => {
+            let within = context.sql_to_expr(within, &DFSchema::empty())?;
+            let within_us =
+                interval::of_expr(&within, "time within which duplicates come").map_err(external)?;
+            super::literal_us(within_us)
+        }
+    };
+    let call = ScalarUDF::new_from_impl(DedupWithin::default());
+    keys.push(Expr::ScalarFunction(ScalarFunction::new_udf(
+        Arc::new(call),
+        vec![within],
+    )));
+    let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
+    let plan = LogicalPlanBuilder::from(input)
+        .distinct_on(keys, columns, None)?
+        .build()?;
+    Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+        plan, alias,
+    ))))
+}
