@@ -13,5 +13,6 @@ mod psql;
 mod restart;
 mod subscribe;
 mod tidy;
+mod use_cases;
 mod wire;
 mod writes;

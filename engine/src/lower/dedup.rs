@@ -56,7 +56,7 @@ impl Lowering<'_> {
         let within = distinct.on_expr.iter().find_map(within);
         let is_dedup = within.is_some();
         let unordered = distinct.sort_expr.as_ref().is_none_or(Vec::is_empty);
-        if !is_dedup && !(unordered && self.is_final_here()) {
+        if !(is_dedup || unordered && self.is_final_here()) {
             return Ok(None);
         }
         let (nodes, inputs) = (self.nodes.len(), self.inputs.len());

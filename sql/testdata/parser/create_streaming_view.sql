@@ -92,6 +92,4 @@ CREATE STREAMING VIEW v AS SELECT window.start, window.end, count(*) FROM ev GRO
 ====
 CREATE STREAMING VIEW v AS SELECT * FROM t WATERMARK ts DELAY OF INTERVAL '1 minute' AS a
 ----
-error Unsupported: WATERMARK in a query is not supported yet
-  at 44: WATERMARK
-  hint: Declare it with the stream or source: WATERMARK FOR ts AS ts - INTERVAL '10 minutes'.
+CREATE STREAMING VIEW v AS SELECT * FROM watermark(t, ts, INTERVAL '1 minute') AS a

@@ -129,6 +129,4 @@ error Unsupported: EMIT is supported in CREATE STREAMING VIEW only
 ====
 SELECT a FROM t WATERMARK ts DELAY OF INTERVAL '1 minute'
 ----
-error Unsupported: WATERMARK in a query is not supported yet
-  at 17: WATERMARK
-  hint: Declare it with the stream or source: WATERMARK FOR ts AS ts - INTERVAL '10 minutes'.
+SELECT a FROM watermark(t, ts, INTERVAL '1 minute')
