@@ -197,6 +197,7 @@ impl Engine {
             append_only: dataflow.root().properties.append_only,
         };
         let bad_rows = crate::query::bad_rows::schema();
+        let late_rows = crate::query::late_rows::schema();
         Ok(QueryParts {
             object: object.id,
             name: query_name(object, options),
@@ -207,6 +208,9 @@ impl Engine {
             bad_rows: self
                 .shared
                 .open_relation(object.id, Part::BadRows, bad_rows, append_only)?,
+            late_rows: self
+                .shared
+                .open_relation(object.id, Part::LateRows, late_rows, append_only)?,
             inputs: self.shared.query_inputs(&dataflow)?,
             plan: Arc::new(Plan::new(&dataflow)?),
             dataflow: Arc::new(dataflow),
@@ -273,6 +277,11 @@ impl Engine {
     /// The rows a view has set aside: see [`crate::query::bad_rows`] for the columns.
     pub fn bad_rows(&self, view: ObjectId) -> Result<Arc<Relation>> {
         Ok(self.view(view)?.bad_rows().clone())
+    }
+
+    /// The rows that came too late for a view: see [`crate::query::late_rows`] for the columns.
+    pub fn late_rows(&self, view: ObjectId) -> Result<Arc<Relation>> {
+        Ok(self.view(view)?.late_rows().clone())
     }
 
     /// Finishes the running epoch, then holds the query. Returns when it stands still.

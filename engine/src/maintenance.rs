@@ -119,20 +119,25 @@ pub(crate) fn pass(shared: &Shared, done: &mut HashMap<ObjectId, Cut>) -> Result
 }
 
 fn relation(shared: &Shared, floor: &RelationFloor) -> Result<()> {
-    let (relation, bad_rows) = match shared.entry(floor.object) {
+    let (relation, aside) = match shared.entry(floor.object) {
         Some(Entry::Table(table)) => (table.relation.clone(), None),
         Some(Entry::View(handle)) => (
             handle.relation().clone(),
-            Some((handle.clone(), handle.bad_rows().clone())),
+            Some((
+                handle.clone(),
+                [handle.bad_rows().clone(), handle.late_rows().clone()],
+            )),
         ),
         Some(Entry::Source(_)) | None => return Ok(()),
     };
     relation.retain_versions(floor.versions_from);
     relation.compact(floor.readers_past)?;
-    if let Some((handle, bad_rows)) = bad_rows {
-        // Bad rows are read at their newest only.
-        bad_rows.retain_versions(floor.versions_from);
-        bad_rows.compact(floor.readers_past)?;
+    if let Some((handle, aside)) = aside {
+        // Rows that were set aside are read at their newest only.
+        for rows in aside {
+            rows.retain_versions(floor.versions_from);
+            rows.compact(floor.readers_past)?;
+        }
         if let Some(keep_from) = handle.prunable_before(shared.options.epochs_kept, floor.versions_from) {
             shared.storage.prune_query_log(floor.object.0, keep_from)?;
         }

@@ -16,6 +16,7 @@ mod constant;
 mod dedup;
 mod group_table;
 mod join;
+mod late;
 pub(crate) mod map;
 pub mod recompute;
 pub(crate) mod session;
@@ -23,6 +24,7 @@ mod union;
 mod unnest;
 pub(crate) mod window_assign;
 
+pub use late::LateRow;
 use millpond_storage::ChangeBatch;
 
 use crate::epoch::OperatorContext;
@@ -80,6 +82,8 @@ pub struct Output {
     pub changes: Vec<ChangeBatch>,
     /// Rows set aside because an expression failed on them.
     pub bad_rows: Vec<BadRow>,
+    /// Rows that came too late.
+    pub late_rows: Vec<LateRow>,
 }
 
 impl Output {

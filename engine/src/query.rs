@@ -13,6 +13,7 @@ mod commit;
 pub(crate) mod driver;
 mod gather;
 pub mod history;
+pub mod late_rows;
 pub(crate) mod reconfigure;
 mod record;
 pub(crate) mod recovery;
@@ -67,6 +68,7 @@ pub(crate) struct QueryParts {
     pub(crate) sink: String,
     pub(crate) relation: Arc<Relation>,
     pub(crate) bad_rows: Arc<Relation>,
+    pub(crate) late_rows: Arc<Relation>,
     pub(crate) inputs: Vec<QueryInput>,
     pub(crate) dataflow: Arc<Dataflow>,
     pub(crate) plan: Arc<Plan>,
@@ -179,6 +181,10 @@ impl Query {
 
     pub(crate) fn bad_rows(&self) -> &Arc<Relation> {
         &self.parts.bad_rows
+    }
+
+    pub(crate) fn late_rows(&self) -> &Arc<Relation> {
+        &self.parts.late_rows
     }
 
     pub(crate) fn board(&self) -> &Arc<Board> {

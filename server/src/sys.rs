@@ -1,10 +1,12 @@
 //! The schema `sys`: what streaming queries do, computed from the engine when a statement asks.
 //!
 //! [`queries`] has a row per query, [`progress`] one per finished epoch that is still remembered, in the fields of Spark's
-//! progress report, [`bad_rows`] the rows that queries set aside.
+//! progress report, [`bad_rows`] the rows that queries set aside, [`late_rows`]
+//! those that came too late.
 
 mod bad_rows;
 mod checkpoints;
+mod late_rows;
 mod progress;
 mod queries;
 mod sinks;
@@ -23,6 +25,7 @@ pub fn fill(name: &str) -> Option<Fill> {
         "query_state" => progress::query_state,
         "watermarks" => queries::watermarks,
         "bad_rows" => bad_rows::bad_rows,
+        "late_rows" => late_rows::late_rows,
         "checkpoints" => checkpoints::checkpoints,
         "sinks" => sinks::sinks,
         _ => return None,

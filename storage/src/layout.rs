@@ -40,6 +40,8 @@ pub enum Part {
     Rows,
     /// Rows that were set aside.
     BadRows,
+    /// Rows that came too late.
+    LateRows,
 }
 
 impl Part {
@@ -47,6 +49,7 @@ impl Part {
         match self {
             Part::Rows => 0,
             Part::BadRows => 1,
+            Part::LateRows => 2,
         }
     }
 
@@ -54,6 +57,7 @@ impl Part {
         match self {
             Part::Rows => "rows",
             Part::BadRows => "bad-rows",
+            Part::LateRows => "late-rows",
         }
     }
 }
@@ -215,11 +219,9 @@ fn number(bytes: &[u8]) -> Option<u64> {
 pub(crate) fn describe(key: &[u8]) -> String {
     let object = || key.get(1..9).and_then(number).unwrap_or_default();
     let relation = || {
-        let part = if key.get(9) == Some(&Part::BadRows.byte()) {
-            Part::BadRows
-        } else {
-            Part::Rows
-        };
+        let parts = [Part::BadRows, Part::LateRows];
+        let part = { parts.into_iter() }.find(|part| key.get(9) == Some(&part.byte()));
+        let part = part.unwrap_or(Part::Rows);
         RelationId {
             object: object(),
             part,

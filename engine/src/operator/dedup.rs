@@ -150,7 +150,7 @@ impl Dedup {
         )?)
     }
 
-    fn without_late(&mut self, changes: ChangeBatch) -> Result<ChangeBatch> {
+    fn without_late(&mut self, changes: ChangeBatch, output: &mut Output) -> Result<ChangeBatch> {
         let (Some(below), Some(time)) = (self.late_below, self.spec.time) else {
             return Ok(changes);
         };
@@ -166,6 +166,8 @@ impl Dedup {
             return Ok(changes);
         }
         self.metrics.rows_dropped_by_watermark += late;
+        let rows = (0..on_time.len()).filter(|row| !on_time.value(*row));
+        output.set_late_rows_aside(&changes, rows, time, below);
         chosen(&changes, &on_time)
     }
 }
@@ -177,8 +179,8 @@ impl Operator for Dedup {
         Ok(())
     }
 
-    fn push(&mut self, _port: usize, changes: ChangeBatch, _output: &mut Output) -> Result<()> {
-        let changes = self.without_late(changes)?;
+    fn push(&mut self, _port: usize, changes: ChangeBatch, output: &mut Output) -> Result<()> {
+        let changes = self.without_late(changes, output)?;
         self.take_in(changes.rows())
     }
 

@@ -311,7 +311,7 @@ impl Operator for Join {
     }
 
     fn push(&mut self, port: usize, changes: ChangeBatch, output: &mut Output) -> Result<()> {
-        let changes = self.without_late(port, changes)?;
+        let changes = self.without_late(port, changes, output)?;
         match (self.note(port, changes)?, self.spec.role(port)) {
             (Some(unmatchable), Some(role)) => self.send_unmatchable(port, role, &unmatchable, output),
             _ => Ok(()),

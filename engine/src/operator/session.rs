@@ -270,13 +270,18 @@ impl Operator for SessionAssign {
             Some(watermark) if self.spec.final_only => self.close(watermark),
             _ => Vec::new(),
         };
-        let mut applied = Vec::new();
+        let (mut applied, mut late) = (Vec::new(), Vec::new());
         for (key, arrivals) in std::mem::take(&mut self.incoming) {
             let step = self.apply(key, arrivals, watermark);
             if !self.spec.final_only {
                 assigned.extend(step.assigned);
             }
             applied.extend(step.applied);
+            late.extend(step.late_rows);
+        }
+        if let Some(watermark) = watermark.filter(|_| !late.is_empty()) {
+            let rows = self.input_rows(late.iter().map(|arrival| (&arrival.row, arrival.weight)))?;
+            output.set_late_rows_aside(&rows, 0..rows.num_rows(), self.spec.time, watermark);
         }
         if !applied.is_empty() {
             let applied = applied.iter().map(|arrival| (&arrival.row, arrival.weight));

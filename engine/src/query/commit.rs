@@ -10,7 +10,7 @@ use super::record::{BatchRecord, CommitRecord, InputTotals};
 use super::recovery::Committed;
 use super::report::{self, Facts};
 use super::status::QueryState;
-use super::{Query, bad_rows, consumed, due, handed_on, standing};
+use super::{Query, bad_rows, consumed, due, handed_on, late_rows, standing};
 use crate::cut::Published;
 use crate::error::Result;
 use crate::runtime::EpochOutput;
@@ -35,6 +35,10 @@ impl Query {
         let bad_rows = bad_rows::changes(&record.context, &output.bad_rows)?;
         if !bad_rows.is_empty() {
             transaction.append(&self.parts.bad_rows, record.cut, bad_rows)?;
+        }
+        let late_rows = late_rows::changes(&record.context, &output.late_rows)?;
+        if !late_rows.is_empty() {
+            transaction.append(&self.parts.late_rows, record.cut, late_rows)?;
         }
         let rewritten = self.nodes_to_rewrite();
         for (node, full) in self.parts.plan.nodes.iter().zip(rewritten) {

@@ -27,6 +27,7 @@ pub(crate) struct QueryHandle {
     object: millpond_catalog::ObjectId,
     relation: Arc<Relation>,
     bad_rows: Arc<Relation>,
+    late_rows: Arc<Relation>,
     board: Arc<Board>,
     control: Arc<Control>,
     times: Vec<ResultTime>,
@@ -80,6 +81,7 @@ impl QueryHandle {
             object: query.object(),
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
+            late_rows: query.late_rows().clone(),
             board: query.board().clone(),
             times: query.times().columns.clone(),
             control,
@@ -110,6 +112,10 @@ impl QueryHandle {
 
     pub(crate) fn relation(&self) -> &Arc<Relation> {
         &self.relation
+    }
+
+    pub(crate) fn late_rows(&self) -> &Arc<Relation> {
+        &self.late_rows
     }
 
     /// Columns of the result that a watermark bounds.

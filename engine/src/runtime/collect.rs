@@ -10,7 +10,7 @@ use super::input::{InputMetrics, InputQueue};
 use crate::bound::Watermark;
 use crate::epoch::{EpochContext, OperatorContext};
 use crate::error::Error;
-use crate::operator::{OperatorMetrics, StateBatch};
+use crate::operator::{LateRow, OperatorMetrics, StateBatch};
 use crate::source::BadRow;
 
 /// An epoch under way, shared by all workers.
@@ -47,6 +47,8 @@ pub(super) struct Part {
     pub(super) state: Vec<(usize, Vec<StateBatch>)>,
     /// With the name of the input or operator.
     pub(super) bad_rows: Vec<(String, BadRow)>,
+    /// With the name of the operator.
+    pub(super) late_rows: Vec<(String, LateRow)>,
     pub(super) inputs: Vec<InputMetrics>,
     /// By node.
     pub(super) operators: Vec<(usize, OperatorReport)>,

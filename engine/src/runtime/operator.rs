@@ -209,6 +209,8 @@ impl Running {
                     .into_iter()
                     .map(|row| (self.node.name.clone(), row));
                 collector.part().bad_rows.extend(bad_rows);
+                let late_rows = { output.late_rows.into_iter() }.map(|row| (self.node.name.clone(), row));
+                collector.part().late_rows.extend(late_rows);
                 output.changes
             }
             Err(error) => {

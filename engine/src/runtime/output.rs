@@ -9,7 +9,7 @@ use super::collect::{OperatorReport, Part};
 use super::input::InputMetrics;
 use super::plan::Plan;
 use crate::error::Result;
-use crate::operator::StateBatch;
+use crate::operator::{LateRow, StateBatch};
 use crate::source::BadRow;
 
 /// Rows per batch that small batches are joined up to: logs and state are read back batch by batch.
@@ -22,6 +22,8 @@ pub(crate) struct EpochOutput {
     pub(crate) state: Vec<(String, Vec<StateBatch>)>,
     /// With the name of the input or operator.
     pub(crate) bad_rows: Vec<(String, BadRow)>,
+    /// With the name of the operator.
+    pub(crate) late_rows: Vec<(String, LateRow)>,
     /// One per dataflow input.
     pub(crate) inputs: Vec<InputMetrics>,
     /// By node name, in the order of the nodes.
@@ -32,12 +34,14 @@ impl EpochOutput {
     pub(super) fn assemble(plan: &Plan, parts: Vec<Part>) -> Result<EpochOutput> {
         let mut changes = Vec::new();
         let mut bad_rows = Vec::new();
+        let mut late_rows = Vec::new();
         let mut inputs = vec![InputMetrics::default(); plan.inputs.len()];
         let mut state: Vec<Vec<StateBatch>> = vec![Vec::new(); plan.nodes.len()];
         let mut operators: Vec<Option<OperatorReport>> = vec![None; plan.nodes.len()];
         for mut part in parts {
             changes.append(&mut part.changes);
             bad_rows.append(&mut part.bad_rows);
+            late_rows.append(&mut part.late_rows);
             for (sum, metrics) in inputs.iter_mut().zip(&part.inputs) {
                 sum.add(metrics);
             }
@@ -64,6 +68,7 @@ impl EpochOutput {
             changes: join(changes)?,
             state: named_state,
             bad_rows,
+            late_rows,
             inputs,
             operators,
         })

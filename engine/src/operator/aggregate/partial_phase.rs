@@ -102,6 +102,9 @@ impl Operator for PartialAggregate {
             None => self.add(changes.rows(), changes.weights(), None)?,
             Some(window) => {
                 let sliced = slice(window, &changes, self.watermark, &mut self.metrics);
+                if let Some(watermark) = self.watermark {
+                    output.set_late_rows_aside(&changes, sliced.late, window.time, watermark);
+                }
                 let slices: ArrayRef = Arc::new(Int64Array::from(sliced.starts));
                 match sliced.dropped {
                     None => self.add(changes.rows(), changes.weights(), Some(slices))?,
@@ -141,6 +144,8 @@ struct Sliced {
     starts: Vec<i64>,
     /// False for rows in no window, or only in windows that are final; `None` when there are none.
     dropped: Option<BooleanArray>,
+    /// Positions of the rows that are late.
+    late: Vec<usize>,
 }
 
 /// What rows of one slice have in common.
@@ -184,20 +189,26 @@ fn slice(
         return Sliced {
             starts,
             dropped: None,
+            late: Vec::new(),
         };
     }
     let mut kept = vec![true; times.len()];
+    let mut late = Vec::new();
     for (row, fate) in dropped {
         kept[row] = false;
         let count = changes.weight(row).unsigned_abs();
         match fate {
-            Fate::Late => metrics.rows_dropped_by_watermark += count,
+            Fate::Late => {
+                metrics.rows_dropped_by_watermark += count;
+                late.push(row);
+            }
             Fate::NoWindow | Fate::Kept => metrics.null_event_time += count,
         }
     }
     Sliced {
         starts,
         dropped: Some(kept.into()),
+        late,
     }
 }
 

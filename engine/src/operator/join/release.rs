@@ -20,7 +20,12 @@ use crate::operator::spec::Role;
 
 impl Join {
     /// Drops and counts late rows.
-    pub(super) fn without_late(&mut self, side: usize, changes: ChangeBatch) -> Result<ChangeBatch> {
+    pub(super) fn without_late(
+        &mut self,
+        side: usize,
+        changes: ChangeBatch,
+        output: &mut Output,
+    ) -> Result<ChangeBatch> {
         let Some(times) = &self.spec.times else {
             return Ok(changes);
         };
@@ -44,6 +49,9 @@ impl Join {
         }
         self.metrics.rows_dropped_by_watermark +=
             count(&mut (0..on_time.len()).filter(|row| !on_time.value(*row)));
+        let late = (0..on_time.len()).filter(|row| !on_time.value(*row));
+        let column = self.spec.times.as_ref().map_or(0, |times| times.columns[side]);
+        output.set_late_rows_aside(&changes, late, column, below);
         chosen(&changes, &on_time)
     }
 

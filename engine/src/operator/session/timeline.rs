@@ -66,6 +66,8 @@ pub(super) struct Step {
     pub gone: Vec<Session>,
     pub come: Vec<Session>,
     pub late: u64,
+    /// The arrivals that are late.
+    pub late_rows: Vec<Arrival>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +158,7 @@ impl Timeline {
             let sessions: Vec<Session> = self.touching(arrival.time, arrival.reach()).copied().collect();
             if sessions.iter().any(|session| session.is_final(watermark)) {
                 step.late += arrival.weight.unsigned_abs();
+                step.late_rows.push(arrival);
                 continue;
             }
             touched.extend(sessions.into_iter().map(|session| (session.start, session)));
@@ -196,6 +199,7 @@ impl Timeline {
             let late = (session.start..=session.end).contains(&arrival.time);
             if late {
                 step.late += arrival.weight.unsigned_abs();
+                step.late_rows.push(arrival.clone());
             }
             !late
         });

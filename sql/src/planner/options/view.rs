@@ -7,8 +7,8 @@ use millpond_catalog::{Gather, JoinMode, OutputMode, Trigger, ViewOptions, Water
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Notice;
 use crate::statement::{EmitClause, EmitKind, WithOption};
-use crate::{Settings, suggest};
 use crate::text::SourceText;
+use crate::{Settings, suggest};
 
 use super::{OptionDeclaration, boolean, find, normalise, refuse_repeated, unknown};
 use crate::planner::window;
@@ -299,8 +299,7 @@ fn output_mode(value: &str) -> Result<OutputMode> {
     }
 }
 
-const POLICIES: [(&str, WatermarkPolicy); 2] =
-    [("min", WatermarkPolicy::Min), ("max", WatermarkPolicy::Max)];
+const POLICIES: [(&str, WatermarkPolicy); 2] = [("min", WatermarkPolicy::Min), ("max", WatermarkPolicy::Max)];
 const JOIN_MODES: [(&str, JoinMode); 2] = [("lookup", JoinMode::Lookup), ("retract", JoinMode::Retract)];
 
 /// The meaning of one of a few words.
@@ -309,7 +308,10 @@ fn word<T: Copy>(option: &WithOption, words: &[(&str, T)]) -> Result<T> {
     let found = words.iter().find(|(word, _)| *word == value);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let names = words.iter().map(|(word, _)| *word);
-        let message = format!("invalid value for option \"{}\": \"{}\"", option.key, option.value);
+        let message = format!(
+            "invalid value for option \"{}\": \"{}\"",
+            option.key, option.value
+        );
         Error::invalid(message).with_hint_if(
             suggest::did_you_mean(&value, names.clone())
                 .or_else(|| Some(format!("Use {}.", names.collect::<Vec<_>>().join(" or ")))),
