@@ -13,7 +13,7 @@ use millpond_storage::{Cut, Storage};
 use serde::{Deserialize, Serialize};
 
 use super::step::ReadFrom;
-use super::{Query, QueryParts, is_due};
+use super::{Query, QueryParts, due};
 use crate::cut::Timeline;
 use crate::error::{Error, Result};
 use crate::query::status::QueryState;
@@ -83,7 +83,7 @@ impl Query {
         let at = self.shared.timeline.boundary(view);
         if let Some(at) = at.filter(|at| *at >= end) {
             let once = self.parts.options.trigger == Trigger::Once;
-            if once || !is_due(&self.parts, &self.committed) {
+            if once || !due(&self.parts, &self.committed, &self.shared.timeline).is_due {
                 return Ok(Next::End);
             }
             if at >= rest {
