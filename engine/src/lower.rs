@@ -22,6 +22,7 @@ mod session;
 mod slot;
 mod step;
 mod stream;
+mod temporal;
 mod unsupported;
 mod window;
 
@@ -166,6 +167,7 @@ impl Lowering<'_> {
                 OperatorSpec::FinalAggregate(_) => "aggregate",
                 OperatorSpec::Join(_) => "join",
                 OperatorSpec::Dedup(_) => "dedup",
+                OperatorSpec::Temporal(_) => "temporal",
                 OperatorSpec::Constant(_) => "constant",
                 OperatorSpec::Recompute(spec) => match spec.computation {
                     Computation::Plan { .. } => "recompute",
@@ -224,6 +226,17 @@ impl Lowering<'_> {
                      watermark on both times; or use output_mode 'update' (EMIT CHANGES)."
                         .to_owned(),
                 ),
+            });
+        }
+        if self
+            .nodes
+            .iter()
+            .any(|node| matches!(node.kind, NodeKind::Operator(OperatorSpec::Temporal(_))))
+        {
+            return Err(Error::Unsupported {
+                message: "output_mode 'append' cannot have a condition by which rows go when time passes"
+                    .to_owned(),
+                hint: Some("Use output_mode 'update' (EMIT CHANGES).".to_owned()),
             });
         }
         Err(Error::Bug(format!(

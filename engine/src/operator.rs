@@ -20,6 +20,7 @@ mod late;
 pub(crate) mod map;
 pub mod recompute;
 pub(crate) mod session;
+mod temporal;
 mod union;
 mod unnest;
 pub(crate) mod window_assign;
@@ -111,6 +112,9 @@ pub struct OperatorMetrics {
     /// Input rows that were dropped as duplicates.
     #[serde(default)]
     pub duplicates: u64,
+    /// When the clock alone will change the result: microseconds since 1970.
+    #[serde(default)]
+    pub due_us: Option<i64>,
     /// Bytes of state now, estimated.
     pub memory_bytes: u64,
 }

@@ -134,7 +134,7 @@ impl Query {
                 follows: follows(&parts.dataflow),
                 watermark: handed_on(&parts, &committed),
                 summed_to: parts.relation.summed_to(),
-                due: due(&parts, &committed, &shared.timeline).is_due,
+                due: due(&parts, &committed, &shared.timeline, shared.clock.now_us()).is_due,
                 consumed: consumed(&parts.inputs, &committed.positions),
             },
         );
@@ -397,20 +397,23 @@ impl Query {
         self.poll_us(now_us).map_or(Next::OnWake, Next::At)
     }
 
-    /// When it is worth to ask the sources again.
+    /// When it is worth to ask the sources again, or the clock changes the result.
     fn poll_us(&self, now_us: i64) -> Option<i64> {
         let polls = self.parts.inputs.iter().filter_map(|input| match &input.from {
             ReadFrom::Source(source) => Some(source.poll_interval_ms()),
             ReadFrom::Relation(_) => None,
         });
-        let poll_ms = i64::try_from(polls.min()?).unwrap_or(i64::MAX / 1000);
-        Some(now_us.saturating_add(poll_ms.saturating_mul(1000)))
+        let poll_ms = polls
+            .min()
+            .map(|poll_ms| i64::try_from(poll_ms).unwrap_or(i64::MAX / 1000));
+        let poll_us = poll_ms.map(|poll_ms| now_us.saturating_add(poll_ms.saturating_mul(1000)));
+        [poll_us, self.committed.due_us].into_iter().flatten().min()
     }
 
     /// The cut to go to, stamped if there is reason to; `None` when there is nothing to do.
     fn choose(&mut self, now_us: i64) -> Result<Option<Cut>> {
         let (view, timeline) = (self.parts.object, &self.shared.timeline);
-        let due = due(&self.parts, &self.committed, timeline);
+        let due = due(&self.parts, &self.committed, timeline, now_us);
         timeline.set_due(view, due.is_due, &due.followed);
         let ticking = match self.timer.tick() {
             Some(tick) if tick.goal.is_some() && timeline.boundary(view) >= tick.goal => return Ok(None),
@@ -467,7 +470,9 @@ impl Query {
         let begin_us = self.shared.clock.elapsed_us();
         let context = EpochContext {
             epoch: self.committed.next_epoch(),
-            processing_time_us: now_us,
+            // A clock that was set back stands still until it has caught up.
+            processing_time_us: { self.committed.context.as_ref() }
+                .map_or(now_us, |before| now_us.max(before.processing_time_us)),
             watermarks: next_watermarks(
                 &self.parts,
                 &self.committed,
@@ -618,13 +623,13 @@ fn handed_on(parts: &QueryParts, committed: &Committed) -> Option<i64> {
     bound.value(&committed.watermarks())
 }
 
-/// Whether the watermark moved in a way that can change the result, or what it hands on.
+/// Whether the watermark moved, or time passed, in a way that can change the result or what it hands on.
 struct Due {
     is_due: bool,
     followed: Vec<Followed>,
 }
 
-fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Due {
+fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline, now_us: i64) -> Due {
     let followed = followed(parts, committed, timeline);
     let (last, next) = (
         committed.watermarks(),
@@ -635,8 +640,9 @@ fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Due {
             bound.value(&last) != bound.value(&next) && timeline.is_followed(parts.object)
         });
     Due {
-        is_due: parts.options.no_data_epochs
-            && (hands_on || watermark::moves_result(&parts.dataflow, &last, &next)),
+        is_due: committed.due_us.is_some_and(|due_us| due_us <= now_us)
+            || parts.options.no_data_epochs
+                && (hands_on || watermark::moves_result(&parts.dataflow, &last, &next)),
         followed: followed.into_iter().flatten().collect(),
     }
 }

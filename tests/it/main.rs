@@ -1,6 +1,7 @@
 //! End to end: the real server as its users meet it, and the shape of the code.
 
 mod agreement;
+mod clock;
 mod damage;
 mod deployment;
 mod exactly_once;

@@ -15,6 +15,7 @@ use crate::logical::WindowAssign;
 use crate::lower::Lowering;
 use crate::lower::join_times;
 use crate::lower::stream::{Origin, PendingWindow, Stream, Time, local, physical, shifted, window_schema};
+use crate::lower::temporal;
 use crate::operator::spec::{MapSpec, MapStep, OperatorSpec, WindowAssignSpec};
 
 impl Lowering<'_> {
@@ -89,7 +90,13 @@ impl Lowering<'_> {
 
     pub(super) fn filter(&mut self, input: Stream, predicate: &Expr) -> Result<Stream> {
         let mut stream = input;
+        let mut in_time = Vec::new();
         for predicate in datafusion::logical_expr::utils::split_conjunction(predicate) {
+            let conditions = temporal::conditions(predicate);
+            if !conditions.is_empty() {
+                in_time.extend(conditions);
+                continue;
+            }
             match stream.reads(predicate)? {
                 (true, true) => stream = self.expand_windows(stream)?,
                 (false, true) => {
@@ -107,7 +114,11 @@ impl Lowering<'_> {
             let predicate = stream.physical(predicate)?;
             stream.steps.push(MapStep::Filter(predicate));
         }
-        Ok(stream)
+        // Last, so that it keeps only what the others pass.
+        if in_time.is_empty() {
+            return Ok(stream);
+        }
+        self.show_in_time(stream, in_time)
     }
 
     pub(super) fn assign_windows(&mut self, input: Stream, assign: &WindowAssign) -> Result<Stream> {

@@ -306,7 +306,8 @@ pub(super) fn check_functions(expr: &Expr, append_only: bool) -> Result<()> {
                 Err(unsupported::clause_error(
                     "now()",
                     "its input can change, and a row would not have the same time when it is taken back",
-                    "Read from a stream or a source, where rows are only added, or compare with a column.",
+                    "Compare it with a time or day of the row in WHERE, as in ts > now() - INTERVAL '1 hour' (a month is no \
+                     fixed time), or read from a stream or a source, where rows are only added.",
                 ))
             }
             Expr::ScalarFunction(call)

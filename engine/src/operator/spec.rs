@@ -23,6 +23,7 @@ use crate::operator::map::Map;
 use crate::operator::recompute::Recompute;
 use crate::operator::recompute::spec::RecomputeSpec;
 use crate::operator::session::SessionAssign;
+use crate::operator::temporal::TemporalFilter;
 use crate::operator::union::Union;
 use crate::operator::unnest::Unnest;
 use crate::operator::window_assign::WindowAssign;
@@ -41,6 +42,7 @@ pub enum OperatorSpec {
     FinalAggregate(Arc<AggregateSpec>),
     Join(Arc<JoinSpec>),
     Dedup(DedupSpec),
+    Temporal(TemporalSpec),
     /// These rows, from the first epoch on.
     Constant(RecordBatch),
     Recompute(Arc<RecomputeSpec>),
@@ -60,6 +62,7 @@ impl OperatorSpec {
             OperatorSpec::Constant(rows) => Box::new(Constant::new(rows.clone())),
             OperatorSpec::Join(spec) => Box::new(Join::new(Arc::clone(spec), name)?),
             OperatorSpec::Dedup(spec) => Box::new(Dedup::new(spec.clone())?),
+            OperatorSpec::Temporal(spec) => Box::new(TemporalFilter::new(spec.clone())?),
             OperatorSpec::Recompute(spec) => Box::new(Recompute::new(Arc::clone(spec), name)?),
         })
     }
@@ -128,6 +131,37 @@ pub struct DedupSpec {
     pub time: Option<usize>,
     /// A key is remembered until the watermark is so far past its first row.
     pub within_us: i64,
+}
+
+/// Rows are shown from the latest moment at which they appear to the earliest at which they go.
+#[derive(Debug, Clone)]
+pub struct TemporalSpec {
+    pub input: SchemaRef,
+    pub bounds: Vec<TemporalBound>,
+}
+
+/// When a row appears or goes: the time or day in a column, rounded, and so many microseconds later. Never, where the
+/// column is NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemporalBound {
+    pub column: usize,
+    pub rounding: Rounding,
+    pub offset_us: i64,
+    pub turn: Turn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Appears,
+    Goes,
+}
+
+/// To the begin of a day, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    None,
+    Down,
+    Up,
 }
 
 /// Lists become rows, structs become columns.
@@ -319,6 +353,28 @@ impl fmt::Display for OperatorSpec {
                     Some(_) if spec.within_us > 0 => write!(f, " within {}", Micros(spec.within_us)),
                     Some(_) | None => Ok(()),
                 }
+            }
+            OperatorSpec::Temporal(spec) => {
+                f.write_str("Temporal")?;
+                for (i, bound) in spec.bounds.iter().enumerate() {
+                    let turn = match bound.turn {
+                        Turn::Appears => "appears",
+                        Turn::Goes => "goes",
+                    };
+                    let day = match bound.rounding {
+                        Rounding::None => "",
+                        Rounding::Down => "day of ",
+                        Rounding::Up => "day from ",
+                    };
+                    let separator = if i == 0 { "," } else { " and" };
+                    let name = spec.input.field(bound.column).name();
+                    write!(
+                        f,
+                        "{separator} {turn} at {day}{name} + {}",
+                        Micros(bound.offset_us)
+                    )?;
+                }
+                Ok(())
             }
             OperatorSpec::Constant(rows) => write!(f, "Constant, {} rows", rows.num_rows()),
             OperatorSpec::FinalAggregate(spec) => {

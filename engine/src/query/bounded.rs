@@ -83,7 +83,7 @@ impl Query {
         let at = self.shared.timeline.boundary(view);
         if let Some(at) = at.filter(|at| *at >= end) {
             let once = self.parts.options.trigger == Trigger::Once;
-            if once || !due(&self.parts, &self.committed, &self.shared.timeline).is_due {
+            if once || !due(&self.parts, &self.committed, &self.shared.timeline, now_us).is_due {
                 return Ok(Next::End);
             }
             if at >= rest {

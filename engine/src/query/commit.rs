@@ -97,7 +97,10 @@ impl Query {
                 null_event_time: sum.null_event_time + epoch.null_event_time,
             })
             .collect();
-        record.committed(event_times, totals, inputs)
+        let due_us = { output.operators.iter() }
+            .filter_map(|(_, operator)| operator.metrics.due_us)
+            .min();
+        record.committed(event_times, totals, inputs, due_us)
     }
 
     /// Lets everyone see the epoch that was committed. `times`: when its trigger fired, and when it was to.
@@ -137,7 +140,12 @@ impl Query {
         self.board
             .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
         // Last, so that whoever waited for the epoch also finds its counters and its report.
-        let due = due(parts, &self.committed, &self.shared.timeline);
+        let due = due(
+            parts,
+            &self.committed,
+            &self.shared.timeline,
+            self.shared.clock.now_us(),
+        );
         self.shared.timeline.publish(
             parts.object,
             Published {

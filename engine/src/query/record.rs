@@ -45,6 +45,9 @@ pub(crate) struct CommitRecord {
     pub(crate) event_times: Vec<Option<i64>>,
     pub(crate) totals: Totals,
     pub(crate) inputs: Vec<InputTotals>,
+    /// When the clock alone will change the result: microseconds since 1970.
+    #[serde(default)]
+    pub(crate) due_us: Option<i64>,
 }
 
 /// Counters of one input over all committed epochs.
@@ -134,6 +137,7 @@ impl BatchRecord {
         event_times: Vec<Option<i64>>,
         totals: Totals,
         inputs: Vec<InputTotals>,
+        due_us: Option<i64>,
     ) -> CommitRecord {
         CommitRecord {
             version: VERSION,
@@ -146,6 +150,7 @@ impl BatchRecord {
             event_times,
             totals,
             inputs,
+            due_us,
         }
     }
 }
@@ -223,6 +228,7 @@ mod tests {
             vec![None, Some(21)],
             Totals::default(),
             vec![InputTotals::default(); 2],
+            Some(7),
         );
         assert_eq!(CommitRecord::decode(&commit.encode()).unwrap(), commit);
         assert_eq!(commit.positions[1].offset(), json!({ "row": 9 }));

@@ -25,6 +25,7 @@ pub(crate) struct Committed {
     pub(crate) event_times: Vec<Option<i64>>,
     pub(crate) totals: Totals,
     pub(crate) inputs: Vec<InputTotals>,
+    pub(crate) due_us: Option<i64>,
 }
 
 impl Committed {
@@ -51,6 +52,7 @@ impl Committed {
             event_times: record.event_times,
             totals: record.totals,
             inputs: record.inputs,
+            due_us: record.due_us,
         }
     }
 }
@@ -80,6 +82,7 @@ pub(crate) fn recover(storage: &Storage, query: u64, inputs: &[QueryInput]) -> R
             event_times: vec![None; inputs.len()],
             totals: Totals::default(),
             inputs: vec![InputTotals::default(); inputs.len()],
+            due_us: None,
         },
     };
     if committed.positions.len() != inputs.len() {

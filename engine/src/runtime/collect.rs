@@ -72,6 +72,10 @@ impl OperatorReport {
         self.metrics.rows_dropped_by_watermark += other.metrics.rows_dropped_by_watermark;
         self.metrics.null_event_time += other.metrics.null_event_time;
         self.metrics.duplicates += other.metrics.duplicates;
+        self.metrics.due_us = match (self.metrics.due_us, other.metrics.due_us) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
         self.metrics.memory_bytes += other.metrics.memory_bytes;
         self.push_us += other.push_us;
         self.seal_us += other.seal_us;
