@@ -13,6 +13,10 @@ use crate::error::Result;
 use crate::lower::Lowering;
 use crate::lower::stream::{Stream, Time};
 
+/// What the planner makes of `time - time`.
+pub(super) const TIMESTAMP_DIFFERENCE: &str = "timestamp_difference";
+/// What the planner compares in place of intervals: their nanoseconds, as a numeric.
+pub(super) const INTERVAL_LENGTH: &str = "interval_length";
 const DAY_US: i64 = 86_400_000_000;
 /// Longer bounds are none.
 const BOUND_US_MAX: i64 = i64::MAX / 8;
@@ -82,8 +86,10 @@ impl Sum {
                     _ => None,
                 }
             }
-            // What the planner makes of `time - time`.
-            Expr::ScalarFunction(call) if call.name() == "timestamp_difference" => {
+            Expr::ScalarFunction(call) if call.name() == INTERVAL_LENGTH => {
+                Sum::of(call.args.first()?, schema)
+            }
+            Expr::ScalarFunction(call) if call.name() == TIMESTAMP_DIFFERENCE => {
                 let [left, right] = call.args.as_slice() else {
                     return None;
                 };
@@ -123,6 +129,11 @@ pub(super) fn duration(value: &ScalarValue) -> Option<(i64, i64)> {
             (0, interval.days, i64::from(interval.milliseconds) * 1_000_000)
         }
         ScalarValue::DurationMicrosecond(Some(us)) => return Some((*us, *us)),
+        // The length of a constant interval.
+        ScalarValue::Decimal128(Some(ns), _, 0) => {
+            let (least, most) = (ns.div_euclid(1000), -(-ns).div_euclid(1000));
+            return Some((i64::try_from(least).ok()?, i64::try_from(most).ok()?));
+        }
         ScalarValue::DurationNanosecond(Some(ns)) => {
             return Some((ns.div_euclid(1000), -(-ns).div_euclid(1000)));
         }

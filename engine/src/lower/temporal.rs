@@ -15,13 +15,11 @@ use crate::dataflow::{Distribution, Edge, NodeKind, Properties};
 use crate::error::Result;
 use crate::expression::PROCESSING_TIME;
 use crate::lower::Lowering;
-use crate::lower::join_times::duration;
+use crate::lower::join_times::{INTERVAL_LENGTH, TIMESTAMP_DIFFERENCE, duration};
 use crate::lower::stream::Stream;
 use crate::operator::spec::{OperatorSpec, Rounding, TemporalBound, TemporalSpec, Turn};
 
 const DAY_US: i64 = 86_400_000_000;
-/// What a difference of timestamps is planned as.
-const TIMESTAMP_DIFFERENCE: &str = "timestamp_difference";
 
 /// A condition as bounds: the value of the row, and when it appears or goes.
 pub(super) struct Condition {
@@ -73,7 +71,9 @@ fn condition(left: &Expr, op: Operator, right: &Expr) -> Option<Condition> {
 
 /// `now() - ts < INTERVAL '1 hour'` and `ts - now() < ..`.
 fn age(difference: &Expr, op: Operator, interval: &Expr) -> Option<Condition> {
-    let (Expr::ScalarFunction(call), Expr::Literal(interval, _)) = (difference, interval) else {
+    let (Expr::ScalarFunction(call), Expr::Literal(interval, _)) =
+        (length_of(difference), length_of(interval))
+    else {
         return None;
     };
     let [from, to] = call.args.as_slice() else {
@@ -87,6 +87,14 @@ fn age(difference: &Expr, op: Operator, interval: &Expr) -> Option<Condition> {
         (Some(Clock::Time(shift)), None) => of_clock(to, op.swap()?, Clock::Time(shift.checked_sub(us)?)),
         (None, Some(Clock::Time(shift))) => of_clock(from, op, Clock::Time(shift.checked_add(us)?)),
         _ => None,
+    }
+}
+
+/// The interval whose length is compared.
+fn length_of(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::ScalarFunction(call) if call.name() == INTERVAL_LENGTH && call.args.len() == 1 => &call.args[0],
+        other => other,
     }
 }
 
