@@ -98,12 +98,5 @@ fn zeroes_alike(mut rows: Vec<Vec<Option<String>>>) -> Vec<Vec<Option<String>>> 
 }
 
 fn quote(identifier: &str) -> String {
-    let plain = identifier
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain {
-        identifier.to_owned()
-    } else {
-        format!("\"{}\"", identifier.replace('"', "\"\""))
-    }
+    format!("\"{}\"", identifier.replace('"', "\"\""))
 }
