@@ -21,7 +21,10 @@ pub enum Relation {
 /// A streaming view as the catalog shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
+    /// With its schema, unless that is `public`.
     pub name: String,
+    /// The name as it stands in a statement.
+    pub sql: String,
     pub query: String,
 }
 
@@ -34,13 +37,17 @@ pub async fn views(session: &mut Session) -> Result<Vec<View>> {
         let [Some(schema), Some(name), Some(query)] = row.as_slice() else {
             bail!("pg_matviews has a row with NULL: {row:?}");
         };
-        let name = if schema == "public" {
-            quote(name)
+        let (plain, sql) = if schema == "public" {
+            (name.clone(), quote(name))
         } else {
-            format!("{}.{}", quote(schema), quote(name))
+            (
+                format!("{schema}.{name}"),
+                format!("{}.{}", quote(schema), quote(name)),
+            )
         };
         views.push(View {
-            name,
+            name: plain,
+            sql,
             query: query.trim().trim_end_matches(';').to_owned(),
         });
     }
@@ -49,10 +56,7 @@ pub async fn views(session: &mut Session) -> Result<Vec<View>> {
 
 /// Compares the rows of a view with those of its SELECT as multisets; call it when everything is flushed.
 pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Result<()> {
-    let kept = session
-        .expect(&format!("SELECT * FROM {}", view.name))
-        .await?
-        .rows;
+    let kept = session.expect(&format!("SELECT * FROM {}", view.sql)).await?.rows;
     let once = session.expect(&view.query).await?.rows;
     let (kept, once) = (zeroes_alike(kept), zeroes_alike(once));
     let mut difference: BTreeMap<&Vec<Option<String>>, i64> = BTreeMap::new();

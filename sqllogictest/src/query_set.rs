@@ -58,6 +58,7 @@ impl QuerySet {
         for (name, query) in &self.queries {
             let view = oracle::View {
                 name: name.clone(),
+                sql: name.clone(),
                 query: query.clone(),
             };
             oracle::check(session, &view, Relation::Equal).await?;

@@ -41,7 +41,7 @@ map0: Map [k@0, processing_time() as at]
 SELECT k, processing_time() AS at FROM t
 ----
 error: now() cannot be kept up to date by a streaming view: its input can change, and a row would not have the same time when it is taken back
-hint: Read from a stream or a source, where rows are only added, or compare with a column.
+hint: Compare it with a time or day of the row in WHERE, as in ts > now() - INTERVAL '1 hour' (a month is no fixed time), or read from a stream or a source, where rows are only added.
 
 -- update
 SELECT k, random() AS r FROM e
