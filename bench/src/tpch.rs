@@ -38,16 +38,15 @@ pub fn run() -> Result<()> {
         let mut after = Vec::new();
         for change in 0..CHANGES {
             let residue = change * 7 + 1;
-            // Both statements become visible together, and FLUSH waits for what they change.
+            // Both become visible together. The view begins while COMMIT is still being answered, so that counts too.
             wire.run(&format!(
                 "BEGIN;
                  UPDATE lineitem SET l_quantity = 51 - l_quantity, l_shipdate = l_shipdate + 1
                    WHERE l_orderkey / 32 % 100 = {residue};
                  UPDATE orders SET o_totalprice = o_totalprice + 1, o_orderdate = o_orderdate - 1
-                   WHERE o_orderkey / 32 % 100 = {residue};
-                 COMMIT"
+                   WHERE o_orderkey / 32 % 100 = {residue}"
             ))?;
-            after.push(wire.run("FLUSH")?);
+            after.push(wire.run("COMMIT")? + wire.run("FLUSH")?);
         }
         let after = median(after);
         cheap += usize::from(after <= SHARE * once);
