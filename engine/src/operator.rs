@@ -77,6 +77,17 @@ pub struct StateBatch {
     pub changes: ChangeBatch,
 }
 
+impl StateBatch {
+    /// The checkpoint of an operator with one input; nothing where a delta says nothing.
+    pub(crate) fn of_input(changes: Option<ChangeBatch>, full: bool) -> Vec<StateBatch> {
+        changes
+            .filter(|changes| full || !changes.is_empty())
+            .map(|changes| StateBatch { port: 0, changes })
+            .into_iter()
+            .collect()
+    }
+}
+
 /// What an operator hands on.
 #[derive(Debug, Default)]
 pub struct Output {

@@ -13,9 +13,11 @@ pub mod oracle;
 pub mod query_set;
 pub mod runner;
 mod session;
+mod setting;
 mod suite;
 pub mod tpch;
 
 pub use configuration::{Configuration, Restarts, ViewOrder};
 pub use session::{Session, Target};
+pub use setting::setting;
 pub use suite::{Suite, find_suites};

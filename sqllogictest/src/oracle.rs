@@ -10,6 +10,9 @@ use anyhow::{Result, bail};
 use crate::Session;
 use crate::runner::print_rows;
 
+/// The cells of a row as text.
+pub type Row = Vec<Option<String>>;
+
 /// How a view relates to its SELECT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
@@ -59,23 +62,7 @@ pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Re
     let kept = session.expect(&format!("SELECT * FROM {}", view.sql)).await?.rows;
     let once = session.expect(&view.query).await?.rows;
     let (kept, once) = (zeroes_alike(kept), zeroes_alike(once));
-    let mut difference: BTreeMap<&Vec<Option<String>>, i64> = BTreeMap::new();
-    for row in &kept {
-        *difference.entry(row).or_default() += 1;
-    }
-    for row in &once {
-        *difference.entry(row).or_default() -= 1;
-    }
-    let surplus: Vec<_> = difference
-        .iter()
-        .filter(|(_, n)| **n > 0)
-        .map(|(row, _)| (*row).clone())
-        .collect();
-    let missing: Vec<_> = difference
-        .iter()
-        .filter(|(_, n)| **n < 0)
-        .map(|(row, _)| (*row).clone())
-        .collect();
+    let (surplus, missing) = difference(&kept, &once);
     if surplus.is_empty() && (missing.is_empty() || relation == Relation::Subset) {
         return Ok(());
     }
@@ -89,6 +76,22 @@ pub async fn check(session: &mut Session, view: &View, relation: Relation) -> Re
         print_rows(&missing),
         view.query
     );
+}
+
+/// Distinct rows that stand more often in `left`, and those that stand more often in `right`.
+pub fn difference(left: &[Row], right: &[Row]) -> (Vec<Row>, Vec<Row>) {
+    let mut counts: BTreeMap<&Row, i64> = BTreeMap::new();
+    for row in left {
+        *counts.entry(row).or_default() += 1;
+    }
+    for row in right {
+        *counts.entry(row).or_default() -= 1;
+    }
+    let rows = |more: fn(i64) -> bool| {
+        let found = counts.iter().filter(|(_, n)| more(**n));
+        found.map(|(row, _)| (*row).clone()).collect()
+    };
+    (rows(|n| n > 0), rows(|n| n < 0))
 }
 
 /// The two zeroes of floats are equal, and of equal rows a relation keeps one.

@@ -3,20 +3,13 @@
 
 use std::time::Duration;
 
-use millpond_sqllogictest::generator;
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is a number, not '{text}'"))
-    })
-}
+use millpond_sqllogictest::{generator, setting};
 
 #[tokio::test]
 async fn views_equal_their_select_in_random_cases() {
-    let seed = setting("MILLPOND_SEED").unwrap_or(1);
-    let first = setting("MILLPOND_GENERATOR_CASE").unwrap_or(0);
-    let time = Duration::from_secs(setting("MILLPOND_GENERATOR_SECONDS").unwrap_or(20));
+    let seed = setting("MILLPOND_SEED", 1);
+    let first = setting("MILLPOND_GENERATOR_CASE", 0);
+    let time = Duration::from_secs(setting("MILLPOND_GENERATOR_SECONDS", 20));
     // libtest shows the output of a test only when it fails; the seed belongs in every log.
     println!("MILLPOND_SEED={seed}");
     match generator::run(seed, first, time).await {

@@ -5,17 +5,19 @@
 
 use anyhow::Result;
 use millpond_sqllogictest::query_set::QuerySet;
-use millpond_sqllogictest::{Session, Target};
+use millpond_sqllogictest::{Session, Target, setting};
 use millpond_tests::{Server, ServerOptions};
 
 #[tokio::test]
 async fn nexmark_views_equal_their_select() -> Result<()> {
-    let events = std::env::var("MILLPOND_NEXMARK_EVENTS").unwrap_or_else(|_| "20000".to_owned());
+    let events: u64 = setting("MILLPOND_NEXMARK_EVENTS", 20_000);
     let set = QuerySet::read("nexmark")?;
     for workers in [1, 2] {
         let server = Server::start(ServerOptions::workers(workers))?;
         let mut session = Session::new(Target::Own(Box::new(server)));
-        session.expect(&set.schema.replace("${EVENTS}", &events)).await?;
+        session
+            .expect(&set.schema.replace("${EVENTS}", &events.to_string()))
+            .await?;
         set.create_views(&mut session).await?;
         // Wherever the queries are by now.
         session.restart(3 - workers)?;

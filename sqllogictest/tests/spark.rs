@@ -8,18 +8,18 @@
 //!
 //! What differs and is recorded stands in [`DIFFERENT`], and must differ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use millpond_sqllogictest::oracle::{self, Row};
+use millpond_sqllogictest::runner::print_rows;
 use millpond_sqllogictest::{Session, Target};
 use millpond_tests::{Server, ServerOptions};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
-
-type Row = Vec<Option<String>>;
 
 /// Recorded cases that end otherwise here, and why.
 const DIFFERENT: [(&str, &str); 3] = [
@@ -186,27 +186,18 @@ async fn replay(case: &Case, random: &mut ChaCha8Rng) -> Result<Option<String>> 
             case.columns
         );
         if rows != expected.rows {
-            let difference = difference(&rows, &expected.rows);
-            return Ok(Some(format!("after batch {number}:\n{difference}")));
+            let (here, spark) = oracle::difference(&rows, &expected.rows);
+            return Ok(Some(format!(
+                "after batch {number}:\nonly here:\n{}\nonly Spark:\n{}",
+                print_rows(&here),
+                print_rows(&spark)
+            )));
         }
         if random.random_bool(0.2) {
             session.restart(workers(random))?;
         }
     }
     Ok(None)
-}
-
-fn difference(ours: &[Row], theirs: &[Row]) -> String {
-    let mut counts: BTreeMap<&Row, i64> = BTreeMap::new();
-    ours.iter().for_each(|row| *counts.entry(row).or_default() += 1);
-    theirs.iter().for_each(|row| *counts.entry(row).or_default() -= 1);
-    let line = |(row, n): (&Row, i64)| match n {
-        0 => None,
-        n if n > 0 => Some(format!("only here:  {row:?}")),
-        _ => Some(format!("only Spark: {row:?}")),
-    };
-    let lines: Vec<_> = counts.into_iter().filter_map(line).collect();
-    lines.join("\n")
 }
 
 fn cases() -> Result<Vec<PathBuf>> {

@@ -6,19 +6,10 @@
 
 use anyhow::{Context, Result};
 use millpond_sqllogictest::query_set::QuerySet;
-use millpond_sqllogictest::{Session, Target, tpch};
+use millpond_sqllogictest::{Session, Target, setting, tpch};
 use millpond_tests::{Server, ServerOptions};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-fn setting<T: std::str::FromStr>(name: &str, default: T) -> T {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is a number, not '{text}'")),
-        Err(_) => default,
-    }
-}
 
 #[tokio::test]
 async fn tpch_views_equal_their_select() -> Result<()> {

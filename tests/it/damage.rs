@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use millpond_tests::{DEADLINE, Process, Server, ServerOptions, number, run};
+use millpond_tests::{DEADLINE, Process, Server, ServerOptions, number, run, serve_on};
 
 type Damage = fn(Vec<u8>) -> Option<Vec<u8>>;
 
@@ -114,16 +114,7 @@ async fn outcome(data: &Path) -> Result<()> {
             // Once more, to read what it says.
             let folder = tempfile::tempdir()?;
             let log = folder.path().join("log");
-            let mut command = std::process::Command::new(millpond_tests::millpond());
-            command.args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--http",
-                "127.0.0.1:0",
-                "--data-dir",
-            ]);
-            let status = Process::start(command.arg(data), &log)?.wait(DEADLINE)?;
+            let status = Process::start(&mut serve_on(data), &log)?.wait(DEADLINE)?;
             let said = fs::read_to_string(&log)?;
             ensure!(!status.success() && !said.contains("panicked"), "{said}");
             let names = ["file ", "meta store"];

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use millpond_tests::{DEADLINE, Process, Server, ServerOptions, error_text, eventually, number, run};
+use millpond_tests::{
+    DEADLINE, Process, Server, ServerOptions, error_text, eventually, number, run, serve_on,
+};
 use tokio_postgres::NoTls;
 
 #[tokio::test]
@@ -115,18 +117,7 @@ async fn a_data_directory_that_cannot_be_used_is_named() -> Result<()> {
     let file = server.scratch_dir().join("not_a_folder");
     std::fs::write(&file, "a file")?;
     let log = server.scratch_dir().join("refused.log");
-    let mut command = std::process::Command::new(millpond_tests::millpond());
-    command
-        .args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--http",
-            "127.0.0.1:0",
-            "--data-dir",
-        ])
-        .arg(&file);
-    let status = Process::start(&mut command, &log)?.wait(DEADLINE)?;
+    let status = Process::start(&mut serve_on(&file), &log)?.wait(DEADLINE)?;
     assert!(!status.success());
     assert!(std::fs::read_to_string(&log)?.contains("not_a_folder"));
     Ok(())

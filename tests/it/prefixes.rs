@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use millpond_tests::{Server, ServerOptions, rows, run};
+use millpond_tests::{Server, ServerOptions, run, sorted};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio_postgres::Client;
@@ -106,17 +106,6 @@ impl Accounts {
     }
 }
 
-async fn read(client: &Client) -> Result<State> {
-    let rows = rows(client, READ).await?;
-    let text = |row: &Vec<Option<String>>| {
-        let cells: Vec<_> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
-        cells.join(" ")
-    };
-    let mut state: State = rows.iter().map(text).collect();
-    state.sort();
-    Ok(state)
-}
-
 /// The steps after which each state was the current one, stamped before the statement is sent.
 type Known = Arc<Mutex<HashMap<State, Vec<usize>>>>;
 
@@ -124,7 +113,7 @@ type Known = Arc<Mutex<HashMap<State, Vec<usize>>>>;
 async fn follow(client: Client, known: Known) -> Result<usize> {
     let (mut last, mut seen) = (0, 0);
     while last < STEPS {
-        let state = read(&client).await?;
+        let state: State = sorted(&client, READ).await?;
         let step = {
             let known = known.lock().expect("no holder panics");
             let steps = known.get(&state).with_context(|| {

@@ -14,7 +14,7 @@ mod wait;
 pub use binary::{millpond, workspace};
 pub use process::{Ended, Process};
 pub use rows::{cell, number, rows, run, sorted};
-pub use server::{Server, ServerOptions};
+pub use server::{Server, ServerOptions, serve_on};
 pub use wait::{DEADLINE, eventually};
 
 /// An error of the server as one text that a test can match: `SQLSTATE: message`, then detail, hint and position.

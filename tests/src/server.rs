@@ -159,20 +159,25 @@ fn data_dir(options: &ServerOptions, folder: &Path) -> PathBuf {
     options.data_dir.clone().unwrap_or_else(|| folder.join("data"))
 }
 
-fn command(options: &ServerOptions, folder: &Path) -> Command {
+/// `millpond serve` on a data directory and free ports.
+pub fn serve_on(data_dir: &Path) -> Command {
     let mut command = Command::new(millpond());
     command.args(["serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
-    command.arg("--data-dir").arg(data_dir(options, folder));
-    command
-        .args(["--workers", &options.workers.to_string()])
-        .args(&options.arguments);
+    command.arg("--data-dir").arg(data_dir);
     // Settings of the tests, or of the person who runs them, are none of the server's.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MILLPOND_")) {
         command.env_remove(name);
     }
     // Relative paths in SQL are those of a server that was started in the repository, as the README has it.
+    command.current_dir(workspace());
     command
-        .current_dir(workspace())
+}
+
+fn command(options: &ServerOptions, folder: &Path) -> Command {
+    let mut command = serve_on(&data_dir(options, folder));
+    command
+        .args(["--workers", &options.workers.to_string()])
+        .args(&options.arguments)
         .envs(options.environment.iter().map(|(k, v)| (k, v)));
     command
 }

@@ -278,11 +278,7 @@ impl Operator for Recompute {
             true => Some(self.state.all()?),
             false => consolidate(&delta)?,
         };
-        Ok(changes
-            .filter(|changes| full || !changes.is_empty())
-            .map(|changes| StateBatch { port: 0, changes })
-            .into_iter()
-            .collect())
+        Ok(StateBatch::of_input(changes, full))
     }
 
     fn restore(&mut self, _context: &OperatorContext, state: StateBatch) -> Result<()> {

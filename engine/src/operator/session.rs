@@ -304,11 +304,7 @@ impl Operator for SessionAssign {
         } else {
             consolidate(&delta)?
         };
-        Ok(changes
-            .filter(|changes| full || !changes.is_empty())
-            .map(|changes| StateBatch { port: 0, changes })
-            .into_iter()
-            .collect())
+        Ok(StateBatch::of_input(changes, full))
     }
 
     fn restore(&mut self, _context: &OperatorContext, state: StateBatch) -> Result<()> {

@@ -20,6 +20,20 @@ pub enum QueryState {
     Stopped,
 }
 
+impl QueryState {
+    /// As `sys` relations and metrics show it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            QueryState::Starting => "starting",
+            QueryState::Running => "running",
+            QueryState::Paused => "paused",
+            QueryState::Failed(_) => "failed",
+            QueryState::Terminated => "terminated",
+            QueryState::Stopped => "stopped",
+        }
+    }
+}
+
 /// Why and where a query failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {

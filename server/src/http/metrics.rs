@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use millpond_engine::progress::Progress;
-use millpond_engine::query::status::{QueryState, QueryStatus};
+use millpond_engine::query::status::QueryStatus;
 
 use crate::server::Server;
 
@@ -152,7 +152,7 @@ impl QueryMetrics {
         };
         let state = StateLabels {
             query: status.name.clone(),
-            state: state_name(&status.state),
+            state: status.state.name(),
         };
         self.state.get_or_create(&state).set(1);
         for (counters, value) in [
@@ -201,16 +201,5 @@ impl QueryMetrics {
                 .get_or_create(&input(&details.name))
                 .set(behind);
         }
-    }
-}
-
-fn state_name(state: &QueryState) -> &'static str {
-    match state {
-        QueryState::Starting => "starting",
-        QueryState::Running => "running",
-        QueryState::Paused => "paused",
-        QueryState::Failed(_) => "failed",
-        QueryState::Terminated => "terminated",
-        QueryState::Stopped => "stopped",
     }
 }

@@ -22,7 +22,7 @@ pub fn queries(context: &SystemContext, rows: &mut Rows) {
             ("name", (&status.name).into()),
             ("view_schema", (&object.name.schema).into()),
             ("view_name", (&object.name.name).into()),
-            ("state", state(&status.state).into()),
+            ("state", status.state.name().into()),
             ("status_message", (&status.message).into()),
             ("is_active", status.is_active().into()),
             ("is_data_available", status.is_data_available.into()),
@@ -43,17 +43,6 @@ pub fn queries(context: &SystemContext, rows: &mut Rows) {
             ("error_epoch", failure.and_then(|f| f.epoch).into()),
             ("error_offsets", failure.map(|f| f.offsets.to_string()).into()),
         ]);
-    }
-}
-
-pub fn state(state: &QueryState) -> &'static str {
-    match state {
-        QueryState::Starting => "starting",
-        QueryState::Running => "running",
-        QueryState::Paused => "paused",
-        QueryState::Failed(_) => "failed",
-        QueryState::Terminated => "terminated",
-        QueryState::Stopped => "stopped",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use millpond_catalog::ObjectKind;
 
-use super::{queries, running};
+use super::running;
 use crate::pg_catalog::{Rows, SystemContext};
 
 pub fn sinks(context: &SystemContext, rows: &mut Rows) {
@@ -19,7 +19,7 @@ pub fn sinks(context: &SystemContext, rows: &mut Rows) {
                 millpond_connectors::sink::delivery(&sink.connector).into(),
             ),
             ("query", (&sink.view.query).into()),
-            ("state", queries::state(&status.state).into()),
+            ("state", status.state.name().into()),
             ("paused", sink.view.paused.into()),
             ("epoch", status.epoch.into()),
             ("rows", status.totals.output_rows.into()),

@@ -3,7 +3,7 @@
 use millpond_catalog::{ObjectId, ObjectKind, ObjectName, OptionEntry, Options, Sink, StreamingView};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{CreateView, ObjectDraft, Plan, PlanKind};
+use crate::plan::{Plan, PlanKind};
 use crate::statement::{CreateSink as Statement, SinkSource, WithOption};
 use crate::text::SourceText;
 
@@ -51,7 +51,7 @@ fn plan_at(
         .iter()
         .cloned()
         .partition(|option| options::is_of_view(&option.key));
-    let (view_options, mut notices) = options::view_options(&own, &create.emit, context.settings, text)?;
+    let (view_options, notices) = options::view_options(&own, &create.emit, context.settings, text)?;
     let (connector, connector_options) = connector(&of_connector, create, &name, text)?;
     let (query, written) = match &create.source {
         SinkSource::From(relation, query) => {
@@ -71,7 +71,6 @@ fn plan_at(
         replaces,
     }
     .plan(text, context)?;
-    notices.extend(kept.notices);
     let from = match &create.source {
         SinkSource::From(..) => kept.reads.first().and_then(|id| context.catalog.get(*id)),
         SinkSource::Query(..) => None,
@@ -83,31 +82,16 @@ fn plan_at(
         &canonical::pairs(&connector, &connector_options),
         &written,
     );
-    let object = ObjectDraft {
-        name,
-        columns: kept.columns,
-        kind: ObjectKind::Sink(Sink {
-            connector,
-            options: connector_options,
-            view: StreamingView {
-                query: written,
-                options: view_options,
-                paused: false,
-            },
-        }),
-        reads: kept.reads,
-        create_sql,
+    let sink = Sink {
+        connector,
+        options: connector_options,
+        view: StreamingView {
+            query: written,
+            options: view_options,
+            paused: false,
+        },
     };
-    let kind = PlanKind::CreateView(CreateView {
-        object,
-        query: kept.query,
-        replaces,
-    });
-    Ok(Plan {
-        kind,
-        notices,
-        parameters: Vec::new(),
-    })
+    Ok(kept.into_plan(name, ObjectKind::Sink(sink), create_sql, replaces, notices))
 }
 
 /// The connector, and the options that are its own.

@@ -56,7 +56,7 @@ fn plan_at(
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Plan> {
-    let (view_options, mut notices) =
+    let (view_options, notices) =
         options::view_options(&create.options, &create.emit, context.settings, text)?;
 
     let query = QueryToKeep {
@@ -68,7 +68,6 @@ fn plan_at(
         replaces,
     };
     let kept = query.plan(text, context)?;
-    notices.extend(kept.notices);
 
     let renamed: Vec<String> = create.columns.iter().map(names::fold).collect();
     let written = &text.as_str()[create.query_range.clone()];
@@ -78,23 +77,7 @@ fn plan_at(
         options: view_options,
         paused: false,
     };
-    let object = ObjectDraft {
-        name,
-        columns: kept.columns,
-        kind: ObjectKind::View(view),
-        reads: kept.reads,
-        create_sql,
-    };
-    let kind = PlanKind::CreateView(CreateView {
-        object,
-        query: kept.query,
-        replaces,
-    });
-    Ok(Plan {
-        kind,
-        notices,
-        parameters: Vec::new(),
-    })
+    Ok(kept.into_plan(name, ObjectKind::View(view), create_sql, replaces, notices))
 }
 
 /// The query of a view or sink.
@@ -117,6 +100,37 @@ pub struct KeptQuery {
     pub query: LogicalPlan,
     pub reads: Vec<ObjectId>,
     pub notices: Vec<Notice>,
+}
+
+impl KeptQuery {
+    /// Creates the object that keeps the query. The notices come before those of the query.
+    pub fn into_plan(
+        self,
+        name: ObjectName,
+        kind: ObjectKind,
+        create_sql: String,
+        replaces: Option<ObjectId>,
+        mut notices: Vec<Notice>,
+    ) -> Plan {
+        notices.extend(self.notices);
+        let object = ObjectDraft {
+            name,
+            columns: self.columns,
+            kind,
+            reads: self.reads,
+            create_sql,
+        };
+        let create = CreateView {
+            object,
+            query: self.query,
+            replaces,
+        };
+        Plan {
+            kind: PlanKind::CreateView(create),
+            notices,
+            parameters: Vec::new(),
+        }
+    }
 }
 
 impl QueryToKeep<'_> {

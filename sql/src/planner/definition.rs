@@ -417,14 +417,7 @@ fn rename(
         .with_hint("Drop them first, and create them again over the new name.")
         .or_position(position));
     }
-    let words = match &object.kind {
-        ObjectKind::Table(table) if table.stream => "STREAM",
-        ObjectKind::Table(_) => "TABLE",
-        ObjectKind::Source(_) => "SOURCE",
-        ObjectKind::View(_) => "STREAMING VIEW",
-        ObjectKind::PlainView(_) => "VIEW",
-        ObjectKind::Sink(_) => "SINK",
-    };
+    let words = object.kind_name().to_uppercase();
     let rest = object
         .create_sql
         .strip_prefix(&format!("CREATE {words} {}", object.name))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use millpond_catalog::{Object, ObjectKind};
+use millpond_catalog::Object;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Drop, Notice, Plan, PlanKind};
@@ -90,14 +90,7 @@ pub fn plan(drop: &Statement, text: &SourceText, context: &PlanContext<'_>) -> R
 
 /// The error for an object that is not of the kind that was named after `verb`.
 pub fn wrong_kind(verb: &str, object: &Object, kind: DropKind) -> Error {
-    let right = match &object.kind {
-        ObjectKind::Table(table) if table.stream => "STREAM",
-        ObjectKind::Table(_) => "TABLE",
-        ObjectKind::Source(_) => "SOURCE",
-        ObjectKind::View(_) => "STREAMING VIEW",
-        ObjectKind::PlainView(_) => "VIEW",
-        ObjectKind::Sink(_) => "SINK",
-    };
+    let right = object.kind_name().to_uppercase();
     let expected = kind.to_string().to_lowercase();
     Error::new(
         ErrorKind::WrongObjectType,

@@ -52,6 +52,13 @@ impl WindowRelations {
 }
 
 /// The functions in FROM.
+enum Call {
+    Window(Kind),
+    Watermark,
+    Dedup,
+}
+
+/// Those that make windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Tumble,
@@ -128,12 +135,12 @@ impl RelationPlanner for WindowRelations {
             },
             _ => return original(relation),
         };
-        let kind = match function.as_str() {
-            "tumble" => Kind::Tumble,
-            "hop" => Kind::Hop,
-            "session" => Kind::Session,
-            "watermark" => return delayed::plan(relation, context),
-            "dedup" => return dedup::plan(relation, context),
+        let call = match function.as_str() {
+            "tumble" => Call::Window(Kind::Tumble),
+            "hop" => Call::Window(Kind::Hop),
+            "session" => Call::Window(Kind::Session),
+            "watermark" => Call::Watermark,
+            "dedup" => Call::Dedup,
             "cumulate" => {
                 return Err(external(
                     Error::unsupported("cumulate windows are not supported yet")
@@ -151,7 +158,7 @@ impl RelationPlanner for WindowRelations {
         else {
             return Err(external(Error::new(
                 ErrorKind::Internal,
-                "a window function has arguments",
+                "a function in FROM has arguments",
             )));
         };
         // An error without a better place is about the call.
@@ -163,10 +170,16 @@ impl RelationPlanner for WindowRelations {
                 error.with_diagnostic(Diagnostic::new_error(function.clone(), span))
             }
         };
-        let arguments = sort_arguments(arguments.args, kind)
-            .map_err(external)
-            .map_err(place)?;
-        let plan = self.plan_window(arguments, kind, context).map_err(place)?;
+        let plan = match call {
+            Call::Window(kind) => {
+                let arguments = sort_arguments(arguments.args, kind)
+                    .map_err(external)
+                    .map_err(place)?;
+                self.plan_window(arguments, kind, context).map_err(place)?
+            }
+            Call::Watermark => delayed::plan(arguments.args, context)?,
+            Call::Dedup => dedup::plan(arguments.args, context)?,
+        };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             plan, alias,
         ))))

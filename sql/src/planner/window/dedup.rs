@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::common::DFSchema;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{PlannedRelation, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, ScalarUDF, lit};
+use datafusion::logical_expr::planner::RelationPlannerContext;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, lit};
 use datafusion::scalar::ScalarValue;
-use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor};
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
 use crate::error::{Error, ErrorKind};
 use crate::function::DedupWithin;
@@ -16,17 +16,9 @@ use crate::function::DedupWithin;
 use super::{external, interval, members, relation_of};
 
 pub fn plan(
-    relation: TableFactor,
+    arguments: Vec<FunctionArg>,
     context: &mut dyn RelationPlannerContext,
-) -> DataFusionResult<RelationPlanning> {
-    let TableFactor::Table {
-        args: Some(arguments),
-        alias,
-        ..
-    } = relation
-    else {
-        return Ok(RelationPlanning::Original(Box::new(relation)));
-    };
+) -> DataFusionResult<LogicalPlan> {
     let usage = || {
         Error::new(
             ErrorKind::UndefinedFunction,
@@ -35,7 +27,7 @@ pub fn plan(
         .with_hint("Write dedup(t, k) or dedup(t, (a, b), within => INTERVAL '10 minutes').")
     };
     let (mut exprs, mut within) = (Vec::new(), None);
-    for argument in arguments.args {
+    for argument in arguments {
         match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr @ ast::Expr::Interval(_))) => within = Some(expr),
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => exprs.push(expr),
@@ -77,10 +69,7 @@ pub fn plan(
         vec![within],
     )));
     let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
-    let plan = LogicalPlanBuilder::from(input)
+    LogicalPlanBuilder::from(input)
         .distinct_on(keys, columns, None)?
-        .build()?;
-    Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
-        plan, alias,
-    ))))
+        .build()
 }

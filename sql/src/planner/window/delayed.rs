@@ -6,9 +6,9 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::planner::{PlannedRelation, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
-use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor};
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
 use crate::error::{Error, ErrorKind};
 use crate::relations::Relations;
@@ -17,17 +17,9 @@ use super::{check_time, external, interval, relation_of, time_column};
 
 /// `FROM t WATERMARK ts DELAY OF ..`: the relation with another event time or delay for this query.
 pub fn plan(
-    relation: TableFactor,
+    arguments: Vec<FunctionArg>,
     context: &mut dyn RelationPlannerContext,
-) -> DataFusionResult<RelationPlanning> {
-    let TableFactor::Table {
-        args: Some(arguments),
-        alias,
-        ..
-    } = relation
-    else {
-        return Ok(RelationPlanning::Original(Box::new(relation)));
-    };
+) -> DataFusionResult<LogicalPlan> {
     let usage = || {
         Error::new(
             ErrorKind::UndefinedFunction,
@@ -35,7 +27,7 @@ pub fn plan(
         )
         .with_hint("Write FROM t WATERMARK ts DELAY OF INTERVAL '10 minutes'.")
     };
-    let exprs = arguments.args.into_iter().map(|argument| match argument {
+    let exprs = arguments.into_iter().map(|argument| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
         _ => Err(external(usage())),
     });
@@ -65,10 +57,7 @@ pub fn plan(
         column: position,
         delay_us,
     });
-    let plan = LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?.build()?;
-    Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
-        plan, alias,
-    ))))
+    LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?.build()
 }
 
 /// A relation with a watermark of the query's own, until the engine's source takes its place.
