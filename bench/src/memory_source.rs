@@ -53,7 +53,7 @@ impl Source for MemorySource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         let from = number(from);
         let end = self.end().min(until.map_or(u64::MAX, number));

@@ -46,7 +46,7 @@ use part::Part;
 use position::FilePosition;
 use reader::RecordsReader;
 use reading::Reading;
-use slices::Piece;
+use slices::{Grain, Piece};
 
 pub const CONNECTOR: Connector = Connector {
     name: "file",
@@ -209,7 +209,7 @@ impl Source for FileSource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         let from = FilePosition::from(from);
         let until = until.map(|until| FilePosition::from(until).place());
@@ -220,7 +220,7 @@ impl Source for FileSource {
             self.discover(&mut state, limit.now_us)?;
         }
         let end = (state.log.next(), 0);
-        let to = self.advance_in_log(&state.log, &from, until.unwrap_or(end).min(end), limit.bytes)?;
+        let to = self.advance_in_log(&state.log, &from, until.unwrap_or(end).min(end), limit)?;
         Ok((to.place() > from.place()).then(|| (&to).into()))
     }
 
@@ -271,7 +271,11 @@ impl Source for FileSource {
                 file,
                 start,
                 end,
-                is_whole: self.compression(&entry.path) != Compression::None,
+                grain: match &self.format {
+                    Format::Blocks(_) => Grain::Blocks,
+                    Format::Records(_) if self.compression(&entry.path) != Compression::None => Grain::Whole,
+                    Format::Records(_) => Grain::Records,
+                },
             });
         }
         Ok(slices::pack(&pieces, workers))

@@ -140,14 +140,21 @@ pub trait BlockFormat: Send + Sync {
         wanted: &Wanted<'_>,
     ) -> Result<Box<dyn BlockReader>, BlockError>;
 
-    /// The first offset at or after `offset` at which cutting the file parts whole blocks.
-    fn cut_at(&self, path: &str, file: File, offset: u64) -> Result<u64, BlockError>;
+    /// Bytes, unpacked, of `columns` in the blocks of `file`, in the order of the file.
+    fn blocks(&self, path: &str, file: File, columns: &[usize]) -> Result<Vec<BlockSize>, BlockError>;
 
     fn on_bad_row(&self) -> OnBadRow;
 }
 
 pub trait BlockReader: Send {
     fn next(&mut self) -> Result<Option<Block>, BlockError>;
+}
+
+/// A block's place in its file, and what reading some of its columns takes in.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockSize {
+    pub start: u64,
+    pub bytes: u64,
 }
 
 /// Rows of a block and the bad ones among them.

@@ -131,7 +131,7 @@ impl Source for NexmarkSource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         let from = event_of(from);
         let end = self.due(limit.now_us).min(until.map_or(u64::MAX, event_of));

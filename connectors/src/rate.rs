@@ -149,7 +149,7 @@ impl Source for RateSource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         let from = value_of(from);
         let end = self

@@ -219,7 +219,7 @@ impl Source for SocketSource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         let from = line_of(from);
         let mut state = self.state.lock();

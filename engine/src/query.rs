@@ -3,8 +3,9 @@
 //! A [`Query`] is a value that is given turns. In a turn it decides what to do, runs at most one epoch, and says when it
 //! wants the next turn. It has no thread and reads no clock but the one it was given, so tests run it step by step.
 //!
-//! The life of an epoch: the batch record is durable; the workers run; one transaction holds changes, bad rows, state and
-//! the commit record; the boundary is published. After a crash the batch record runs again as it was.
+//! The life of an epoch: the batch record is written; the workers run; one transaction holds changes, bad rows, state and
+//! the commit record; the boundary is published. After a crash the batch record, if it was durable, runs again as it was;
+//! of a sink it is durable before anything is delivered.
 
 pub mod bad_rows;
 mod board;
@@ -28,7 +29,7 @@ pub(crate) mod watermark;
 use std::sync::Arc;
 
 use millpond_catalog::{ObjectId, Trigger, ViewOptions};
-use millpond_storage::{Cut, Relation};
+use millpond_storage::{Cut, Durable, Relation};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -41,7 +42,7 @@ use crate::epoch::EpochContext;
 use crate::error::{Error, Result};
 use crate::runtime::{Abandon, Deployment, EpochInput, EpochOutput, Plan};
 use crate::sink::{Sink, SinkError};
-use crate::source::{Limit, Position, SourceError};
+use crate::source::{Position, SourceError};
 
 use board::{Board, Standing};
 use bounded::Run;
@@ -50,7 +51,7 @@ use record::{BatchRecord, InputPosition};
 use recovery::{Committed, Recovered};
 use report::Stopwatch;
 use status::{Failure, InputStatus, QueryState};
-use step::{QueryInput, ReadFrom};
+use step::{EpochLimit, QueryInput, ReadFrom};
 use trigger::Timer;
 use watermark::Seen;
 
@@ -371,8 +372,8 @@ impl Query {
         self.shared.clock.elapsed_us().saturating_sub(begin_us)
     }
 
-    fn limit(&self, now_us: i64) -> Limit {
-        Limit {
+    fn limit(&self, now_us: i64) -> EpochLimit {
+        EpochLimit {
             bytes: self.shared.options.epoch_bytes,
             now_us,
         }
@@ -465,7 +466,7 @@ impl Query {
             .any(|input| self.shared.timeline.is_view(input.object))
     }
 
-    /// Decides what the next epoch reads and makes that durable.
+    /// Decides what the next epoch reads and writes that down.
     fn log_batch(&mut self, target: Cut, now_us: i64) -> Result<()> {
         let begin_us = self.shared.clock.elapsed_us();
         let context = EpochContext {
@@ -497,9 +498,13 @@ impl Query {
         );
         self.stopwatch.query_planning_us = self.since(begin_us);
         let begin_us = self.shared.clock.elapsed_us();
+        let durable = match self.parts.target {
+            Some(_) => Durable::Now,
+            None => Durable::WithNextCommit,
+        };
         self.shared
             .storage
-            .put_batch(self.parts.object.0, record.epoch().0, record.encode())?;
+            .put_batch(self.parts.object.0, record.epoch().0, record.encode(), durable)?;
         self.stopwatch.wal_commit_us = self.since(begin_us);
         self.open = Some(record);
         Ok(())

@@ -89,7 +89,7 @@ impl Source for ReplaySource {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError> {
         self.check()?;
         let from = row_of(from);

@@ -26,9 +26,11 @@ impl fmt::Display for Position {
 
 /// How much one epoch may take in at most. A source's own caps (files, rows per trigger) apply on top.
 #[derive(Debug, Clone, Copy)]
-pub struct Limit {
-    /// Bytes of encoded input.
+pub struct Limit<'a> {
+    /// Bytes of encoded input; of a format that lets columns be read alone, those of `columns`, unpacked.
     pub bytes: u64,
+    /// Ascending positions in [`Source::schema`] of what is going to be read.
+    pub columns: &'a [usize],
     /// Microseconds since 1970-01-01 UTC: the time by the engine's clock.
     pub now_us: i64,
 }
@@ -61,7 +63,7 @@ pub trait Source: Send + Sync {
         &self,
         from: &Position,
         until: Option<&Position>,
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<Position>, SourceError>;
 
     /// The furthest position that exists now, without caps: what FLUSH waits for.

@@ -37,7 +37,7 @@ pub use error::{Error, Result};
 pub use layout::{Part, RelationId};
 pub use notes::Notes;
 pub use object_log::ObjectRecord;
-pub use query_log::QueryLog;
+pub use query_log::{Durable, QueryLog};
 pub use relation::{LogEntry, Overlay, Relation, RelationOptions, Scan, ScanChanges, Snapshot};
 pub use row_key::{Keys, RowKeys, consolidate};
 pub use state::{StateReader, StateSize, StoredState};

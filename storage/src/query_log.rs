@@ -1,7 +1,8 @@
 //! Batch and commit records of streaming queries: what each epoch was to read, and that it happened.
 //!
-//! Both are opaque bytes keyed by query and epoch. A batch record is durable before anything of its epoch is read, and
-//! never changes; a commit record is part of the transaction that writes the epoch's results.
+//! Both are opaque bytes keyed by query and epoch. A batch record is written before anything of its epoch is read, and never
+//! changes; a commit record is part of the transaction that writes the epoch's results. Both stand in one log, so no commit
+//! outlives a crash that the batch records before it do not.
 
 use crate::commit::Core;
 use crate::error::{Error, Result};
@@ -16,6 +17,15 @@ pub struct QueryLog {
     pub last_commit: Option<(u64, Vec<u8>)>,
     /// The epoch after it (epoch 0 if none happened), if its batch record was written: to be run again as recorded.
     pub open_batch: Option<(u64, Vec<u8>)>,
+}
+
+/// When a batch record has to be durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durable {
+    /// When the call returns: something of the epoch leaves the server before its commit.
+    Now,
+    /// No later than what is committed next: until then nobody can see anything of the epoch.
+    WithNextCommit,
 }
 
 /// Epoch and record, ascending.
@@ -36,6 +46,25 @@ pub(crate) fn read(core: &Core, query: u64) -> Result<QueryLog> {
         last_commit,
         open_batch: open.pop(),
     })
+}
+
+pub(crate) fn put_batch(core: &Core, query: u64, epoch: u64, record: &[u8]) -> Result<()> {
+    check_batch(core, query, epoch, record)?;
+    let key = layout::batch_key(query, epoch);
+    let mut batch = Batch::default();
+    batch.put(key.clone(), record::seal(&key, record));
+    core.apply_unsynced(batch)
+}
+
+/// A batch record never changes.
+pub(crate) fn check_batch(core: &Core, query: u64, epoch: u64, record: &[u8]) -> Result<()> {
+    let key = layout::batch_key(query, epoch);
+    match core.store.get(&key)? {
+        Some(found) if record::open(&key, &found)? != record => Err(Error::Invalid(format!(
+            "epoch {epoch} of query {query} was logged with another range already"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn commits(core: &Core, query: u64, from_epoch: u64) -> Result<Records> {

@@ -13,7 +13,7 @@ use crate::ipc;
 use crate::layout::RelationId;
 use crate::notes::Notes;
 use crate::object_log::{self, ObjectRecord};
-use crate::query_log::{self, QueryLog, Records};
+use crate::query_log::{self, Durable, QueryLog, Records};
 use crate::relation::{Relation, RelationOptions};
 use crate::state::{StateReader, StateSize};
 use crate::transaction::Transaction;
@@ -107,9 +107,12 @@ impl Storage {
         Transaction::new(self.core.clone(), self.open.clone())
     }
 
-    /// Writes the batch record of an epoch; it is durable when this returns. One that was written before must be equal.
-    pub fn put_batch(&self, query: u64, epoch: u64, record: Vec<u8>) -> Result<()> {
-        commit::submit(&self.core, vec![Operation::PutBatch { query, epoch, record }])
+    /// Writes the batch record of an epoch. One that was written before must be equal.
+    pub fn put_batch(&self, query: u64, epoch: u64, record: Vec<u8>, durable: Durable) -> Result<()> {
+        match durable {
+            Durable::Now => commit::submit(&self.core, vec![Operation::PutBatch { query, epoch, record }]),
+            Durable::WithNextCommit => query_log::put_batch(&self.core, query, epoch, &record),
+        }
     }
 
     /// Where a query stands.

@@ -2,19 +2,22 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::Path;
 
-use millpond_engine::source::SourceError;
+use millpond_engine::source::{Limit, SourceError};
 
 use super::FileSource;
 use super::compression::Compression;
 use super::listing::unavailable;
 use super::log::{FileEntry, FileLog};
 use super::position::FilePosition;
-use crate::format::Format;
+use crate::format::{BlockSize, Format};
 
 /// An epoch takes at least so much of a large file, however small the caps are.
 const PROGRESS_BYTES_MIN: u64 = 64 << 10;
+/// Bytes of a file that count for one, if no more of them than that is read.
+const BYTES_PER_COST_MAX: u64 = 64;
 
 impl FileSource {
     /// What is left to read of the file at `from`, as far as `until` allows; `None` when it has vanished.
@@ -62,15 +65,15 @@ impl FileSource {
         log: &FileLog,
         from: &FilePosition,
         until: (u64, u64),
-        limit_bytes: u64,
+        limit: Limit<'_>,
     ) -> Result<FilePosition, SourceError> {
-        let (budget, files_max) = {
+        let (mut budget, files_max) = {
             let pace = self.pace.read();
-            let budget = limit_bytes.min(pace.bytes_max.unwrap_or(u64::MAX));
-            (budget.max(PROGRESS_BYTES_MIN), pace.files_max.unwrap_or(u64::MAX))
+            let budget = Budget::new(limit.bytes, pace.bytes_max);
+            (budget, pace.files_max.unwrap_or(u64::MAX))
         };
         let mut to = FilePosition::at(from.file, from.offset);
-        let (mut bytes, mut files) = (0, 0);
+        let mut files = 0;
         while to.place() < until {
             let cut_at = (to.file == until.0).then_some(until.1);
             let rest = match log.get(to.file) {
@@ -91,21 +94,23 @@ impl FileSource {
                 }
                 files += 1;
             }
-            let left = budget - bytes;
-            if rest <= left {
-                bytes += rest;
+            let cost = self.cost(path, limit.columns);
+            let fits = |start: u64, end: u64| budget.admits(end - start, cost.of(start..end));
+            if fits(to.offset, to.offset + rest) {
+                budget.take(rest, cost.of(to.offset..to.offset + rest));
                 to.offset += rest;
                 if to.offset >= size {
                     (to.file, to.offset) = (to.file + 1, 0);
                 }
                 continue;
             }
-            let is_whole = self.compression(path) != Compression::None;
-            if bytes == 0 && is_whole {
-                (to.file, to.offset) = (to.file + 1, 0);
-            } else if !is_whole && (bytes == 0 || size > budget) {
-                // A file that fits an epoch of its own is not cut.
-                to.offset = self.cut_at(path, to.offset + left);
+            // A file that fits an epoch of its own is not cut.
+            if budget.is_whole() || !budget.could_admit(size, cost.of(0..size)) {
+                to.offset = match self.compression(path) {
+                    Compression::None => cost.cut(to.offset, &budget).unwrap_or(size),
+                    _ if budget.is_whole() => size,
+                    _ => to.offset,
+                };
                 if to.offset >= size {
                     (to.file, to.offset) = (to.file + 1, 0);
                 }
@@ -114,15 +119,87 @@ impl FileSource {
         }
         Ok(to)
     }
-    /// Where a file that is cut at or after `offset` is cut: between blocks, if it has any.
-    fn cut_at(&self, path: &str, offset: u64) -> u64 {
+
+    /// What reading `columns` of the file takes in.
+    fn cost(&self, path: &str, columns: &[usize]) -> Cost {
         let Format::Blocks(format) = &self.format else {
-            return offset;
+            return Cost::Bytes;
         };
-        // What is wrong with the file shows when it is read; an epoch may hold no block.
+        // What is wrong with the file shows when it is read.
         File::open(path)
             .ok()
-            .and_then(|file| format.cut_at(path, file, offset).ok())
-            .unwrap_or(offset)
+            .and_then(|file| format.blocks(path, file, columns).ok())
+            .map_or(Cost::Bytes, Cost::Blocks)
+    }
+}
+
+/// What is left of an epoch: bytes as the engine counts them, and of files as the user caps them.
+struct Budget {
+    read: u64,
+    file: u64,
+    read_max: u64,
+    file_max: u64,
+}
+
+impl Budget {
+    fn new(read_max: u64, file_max: Option<u64>) -> Self {
+        let file_max = file_max.unwrap_or(u64::MAX).max(PROGRESS_BYTES_MIN);
+        let read_max = read_max.max(PROGRESS_BYTES_MIN);
+        Budget {
+            read: read_max,
+            file: file_max,
+            read_max,
+            file_max,
+        }
+    }
+
+    fn admits(&self, file: u64, read: u64) -> bool {
+        file <= self.file && read <= self.read
+    }
+
+    fn take(&mut self, file: u64, read: u64) {
+        self.file -= file;
+        self.read -= read;
+    }
+
+    /// Nothing has been taken yet.
+    fn is_whole(&self) -> bool {
+        self.file == self.file_max && self.read == self.read_max
+    }
+
+    /// An epoch of its own would hold so much.
+    fn could_admit(&self, file: u64, read: u64) -> bool {
+        file <= self.file_max && read <= self.read_max
+    }
+}
+
+/// What reading a range of a file takes in.
+enum Cost {
+    Bytes,
+    Blocks(Vec<BlockSize>),
+}
+
+impl Cost {
+    fn of(&self, range: Range<u64>) -> u64 {
+        match self {
+            Cost::Bytes => range.end - range.start,
+            Cost::Blocks(blocks) => {
+                let read = blocks.iter().filter(|block| range.contains(&block.start));
+                let read = read.map(|block| block.bytes).fold(0, u64::saturating_add);
+                // Rows without columns are work too.
+                read.max((range.end - range.start) / BYTES_PER_COST_MAX)
+            }
+        }
+    }
+
+    /// Where a file that has more than is left of the budget is cut; blocks are whole, and one at least is taken. `None`
+    /// at the end of the file.
+    fn cut(&self, from: u64, budget: &Budget) -> Option<u64> {
+        match self {
+            Cost::Bytes => Some(from + budget.file.min(budget.read)),
+            Cost::Blocks(blocks) => { blocks.iter().map(|block| block.start) }
+                .skip_while(|start| *start <= from)
+                .find(|start| start - from >= budget.file || self.of(from..*start) >= budget.read),
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 /// A slice is not worth being smaller or larger than this: fetching one costs something, and a worker that is done early
 /// should find another.
 const SLICE_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(4 << 20);
+const PIECE_OF_BLOCKS_BYTES: u64 = 8 << 20;
 
 /// A range of a file's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +14,17 @@ pub struct Piece {
     pub file: u64,
     pub start: u64,
     pub end: u64,
-    /// It cannot be cut.
-    pub is_whole: bool,
+    pub grain: Grain,
+}
+
+/// Into what a range of bytes can be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    Whole,
+    /// Where files are made of blocks, whoever reads a piece of one reads its dictionaries too, so pieces are large. Their
+    /// size does not depend on the workers: what can be read of a damaged block is the same for any number of them.
+    Blocks,
+    Records,
 }
 
 /// Cuts pieces of files that are larger than a slice should be, and puts smaller ones together.
@@ -40,9 +50,10 @@ pub fn pack(pieces: &[Piece], workers: usize) -> Vec<Slice> {
             close(&mut parts, &mut bytes);
         }
         // Equal cuts instead of a small rest.
-        let cuts = match piece.is_whole {
-            true => 1,
-            false => (end - start).div_ceil(target).max(1),
+        let cuts = match piece.grain {
+            Grain::Whole => 1,
+            Grain::Blocks => (end - start).div_ceil(PIECE_OF_BLOCKS_BYTES).max(1),
+            Grain::Records => (end - start).div_ceil(target).max(1),
         };
         let step = (end - start).div_ceil(cuts).max(1);
         while start < *end {

@@ -18,8 +18,9 @@ use super::*;
 use crate::memory_notes::{MemoryNotes, column, options};
 
 const SECOND: i64 = 1_000_000;
-const ALL: Limit = Limit {
+const ALL: Limit<'_> = Limit {
     bytes: u64::MAX,
+    columns: &[0],
     now_us: 0,
 };
 
@@ -97,7 +98,7 @@ fn read(source: &Arc<dyn Source>, from: &Position, to: &Position, workers: usize
 }
 
 /// Reads epoch by epoch to the end; the values of each.
-fn epochs(source: &Arc<dyn Source>, position: &mut Position, limit: Limit) -> Vec<Vec<i64>> {
+fn epochs(source: &Arc<dyn Source>, position: &mut Position, limit: Limit<'_>) -> Vec<Vec<i64>> {
     let mut epochs = Vec::new();
     while let Some(to) = source.advance(position, None, limit).unwrap() {
         epochs.push(read(source, position, &to, 2));
@@ -219,6 +220,7 @@ fn the_folder_is_listed_once_per_poll_interval_but_always_for_latest() {
     let mut position = source.start();
     let at = |second| Limit {
         bytes: u64::MAX,
+        columns: &[0],
         now_us: second * SECOND,
     };
     assert_eq!(epochs(&source, &mut position, at(0)), Vec::<Vec<i64>>::new());
@@ -287,6 +289,7 @@ fn any_way_to_cut_files_gives_each_line_once() {
         }
         let limit = Limit {
             bytes: random.random_range(1..400_000),
+            columns: &[0],
             now_us: 0,
         };
         let epochs = epochs(&source, &mut source.start(), limit);

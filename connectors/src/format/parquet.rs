@@ -1,29 +1,36 @@
 //! Parquet: columns by name, block after block.
 //!
-//! A row group is a block; it begins where the first page of any of its columns stands. Files of one source may differ in
-//! the order, number and width of their columns: each is mapped to the declared ones on its own ([`mod@convert`]).
+//! A row group is a block; it begins where the first page of any of its columns stands. Its rows are thought of as spread
+//! evenly over its bytes, so that a part that covers a piece of a block holds as large a piece of its rows, and several
+//! workers can read one block. Files of one source may differ in the order, number and width of their columns: each is
+//! mapped to the declared ones on its own ([`mod@convert`]).
 
 mod convert;
 mod footer;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelector,
+};
 use arrow::array::{ArrayRef, RecordBatch, StringBuilder, new_null_array};
 use arrow::datatypes::SchemaRef;
 use millpond_catalog::Column;
 
 use super::bad_row::{BadRows, OnBadRow};
 use super::rows::{columns_to_read, projected_schema, rows_kept};
-use super::{BadBlockRow, Block, BlockError, BlockFormat, BlockReader, Format, FormatSpec, Wanted};
+use super::{
+    BadBlockRow, Block, BlockError, BlockFormat, BlockReader, BlockSize, Format, FormatSpec, Wanted,
+};
 use crate::error::Result;
 use crate::options::OptionReader;
 use convert::{Flaws, check, convert};
-use footer::{Footer, Footers};
+use footer::{Footer, Footers, share};
 
 pub const FORMAT: FormatSpec = FormatSpec {
     name: "parquet",
@@ -60,10 +67,18 @@ impl BlockFormat for ParquetFormat {
         guarded(|| self.open_groups(path, file, part, wanted))
     }
 
-    fn cut_at(&self, path: &str, file: File, offset: u64) -> Result<u64, BlockError> {
+    fn blocks(&self, path: &str, file: File, columns: &[usize]) -> Result<Vec<BlockSize>, BlockError> {
         let footer = guarded(|| self.footers.of(path, &file))?;
-        let starts = footer.groups.iter().map(|group| group.start);
-        Ok(starts.filter(|start| *start >= offset).min().unwrap_or(u64::MAX))
+        let sources = columns.iter().map(|column| self.source(&footer, *column));
+        let roots: HashSet<usize> = sources.filter_map(|source| source.ok().flatten()).collect();
+        let mut blocks: Vec<_> = { footer.groups.iter().enumerate() }
+            .map(|(index, group)| BlockSize {
+                start: group.start,
+                bytes: footer.unpacked_bytes(index, &roots),
+            })
+            .collect();
+        blocks.sort_by_key(|block| block.start);
+        Ok(blocks)
     }
 
     fn on_bad_row(&self) -> OnBadRow {
@@ -107,9 +122,9 @@ impl ParquetFormat {
             .map(|column| read.iter().position(|read| read == column))
             .collect();
         let groups = footer.groups.iter().enumerate();
-        let groups: Vec<usize> = groups
-            .filter(|(_, group)| part.contains(&group.start))
-            .map(|(index, _)| index)
+        let groups: Vec<(usize, Range<u64>)> = groups
+            .map(|(index, group)| (index, group.rows_in(&part)))
+            .filter(|(_, rows)| !rows.is_empty())
             .collect();
         Ok(Box::new(GroupsReader {
             schema: projected_schema(&self.columns, wanted.projection),
@@ -161,7 +176,8 @@ struct GroupsReader {
     /// Per returned column its input; the one without holds the text of corrupt rows.
     output: Vec<Option<usize>>,
     roots: Vec<usize>,
-    groups: std::vec::IntoIter<usize>,
+    /// Row groups and the rows to read of each, from 0.
+    groups: std::vec::IntoIter<(usize, Range<u64>)>,
     footer: Arc<Footer>,
     file: File,
     current: Option<Group>,
@@ -187,7 +203,7 @@ impl GroupsReader {
         loop {
             let Some(group) = &mut self.current else {
                 match self.groups.next() {
-                    Some(index) => self.current = Some(self.open_group(index)?),
+                    Some((index, rows)) => self.current = Some(self.open_group(index, rows)?),
                     None => return Ok(None),
                 }
                 continue;
@@ -199,11 +215,7 @@ impl GroupsReader {
             let batch = batch.map_err(|error| BlockError::Bad(error.to_string()))?;
             let rows = batch.num_rows() as u64;
             let first_row = group.row;
-            let bytes = if rows >= group.rows_left {
-                group.bytes_left
-            } else {
-                (u128::from(group.bytes_left) * u128::from(rows) / u128::from(group.rows_left)) as u64
-            };
+            let bytes = share(group.bytes_left, rows, group.rows_left);
             group.row += rows;
             group.rows_left = group.rows_left.saturating_sub(rows);
             group.bytes_left -= bytes;
@@ -211,28 +223,34 @@ impl GroupsReader {
         }
     }
 
-    fn open_group(&self, index: usize) -> Result<Group, BlockError> {
+    fn open_group(&self, index: usize, rows: Range<u64>) -> Result<Group, BlockError> {
         let info = &self.footer.groups[index];
         let file = self.file.try_clone().map_err(BlockError::Io)?;
         let metadata = self.footer.metadata.clone();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), self.roots.iter().copied());
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        let wanted = rows.end - rows.start;
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_row_groups(vec![index])
             .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
+            .with_batch_size(BATCH_ROWS);
+        if wanted < info.rows {
+            let skip = RowSelector::skip(rows.start as usize);
+            builder = builder.with_row_selection(vec![skip, RowSelector::select(wanted as usize)].into());
+        }
+        let reader = builder
             .build()
             .map_err(|error| BlockError::Bad(error.to_string()))?;
         Ok(Group {
             reader,
-            row: info.first_row + 1,
-            rows_left: info.rows,
-            bytes_left: info.bytes,
+            row: info.first_row + rows.start + 1,
+            rows_left: wanted,
+            bytes_left: share(info.bytes, wanted, info.rows),
         })
     }
 
     /// The declared columns of `batch`, without the rows that do not fit them.
     fn block(&self, batch: &RecordBatch, first_row: u64, bytes: u64) -> Result<Block, BlockError> {
-        let mut flaws = Flaws::new(batch.num_rows());
+        let mut flaws = Flaws::default();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.inputs.len());
         for (column, place) in &self.inputs {
             arrays.push(match place {
@@ -256,11 +274,11 @@ impl GroupsReader {
             Some(input) => arrays[*input].clone(),
             None => corrupt_records(batch.num_rows(), &texts),
         });
-        let keep = match self.policy {
-            OnBadRow::Null => vec![true; batch.num_rows()],
-            _ => flaws.is_good(),
+        let bad: Vec<usize> = match self.policy {
+            OnBadRow::Null => Vec::new(),
+            _ => flaws.rows().collect(),
         };
-        let rows = rows_kept(&self.schema, columns.collect(), keep);
+        let rows = rows_kept(&self.schema, columns.collect(), batch.num_rows(), &bad);
         if matches!(self.policy, OnBadRow::Null | OnBadRow::Drop) {
             texts.clear();
         }

@@ -180,20 +180,27 @@ impl Rows {
 
     /// The rows without an error, or all of them where errors become NULL.
     fn good_rows(&self, columns: Vec<ArrayRef>) -> RecordBatch {
-        let keep: Vec<bool> = match self.policy {
-            OnBadRow::Null => vec![true; self.lines.len()],
-            _ => self.lines.iter().map(|line| line.error.is_none()).collect(),
+        let lines = self.lines.iter().enumerate();
+        let bad: Vec<usize> = match self.policy {
+            OnBadRow::Null => Vec::new(),
+            _ => lines
+                .filter_map(|(row, line)| line.error.is_some().then_some(row))
+                .collect(),
         };
-        rows_kept(&self.schema, columns, keep)
+        rows_kept(&self.schema, columns, self.lines.len(), &bad)
     }
 }
 
-/// The rows of `columns` to keep. The others may hold NULL where `schema` does not allow it.
-pub fn rows_kept(schema: &SchemaRef, columns: Vec<ArrayRef>, keep: Vec<bool>) -> RecordBatch {
-    let options = RecordBatchOptions::new().with_row_count(Some(keep.len()));
-    if keep.iter().all(|keep| *keep) {
+/// The `rows` rows of `columns` without the `bad` ones, which may hold NULL where `schema` does not allow it.
+pub fn rows_kept(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize, bad: &[usize]) -> RecordBatch {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    if bad.is_empty() {
         return RecordBatch::try_new_with_options(schema.clone(), columns, &options)
             .expect("columns decoded after the schema");
+    }
+    let mut keep = vec![true; rows];
+    for row in bad {
+        keep[*row] = false;
     }
     let nullable = schema
         .fields()

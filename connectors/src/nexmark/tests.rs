@@ -87,6 +87,7 @@ fn events_come_when_they_are_due() {
     assert_eq!(source.latest(9_000_000).unwrap(), position(150));
     let limit = Limit {
         bytes: 1_000,
+        columns: &[0],
         now_us: 500_000,
     };
     assert_eq!(

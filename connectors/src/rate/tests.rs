@@ -30,9 +30,10 @@ fn read(source: &Arc<dyn Source>, from: &Position, to: &Position, workers: usize
     rows
 }
 
-fn limit(now_us: i64) -> Limit {
+fn limit(now_us: i64) -> Limit<'static> {
     Limit {
         bytes: u64::MAX,
+        columns: &[0],
         now_us,
     }
 }
@@ -82,6 +83,7 @@ fn caps_and_cuts_are_kept() {
             None,
             Limit {
                 bytes: 160,
+                columns: &[0],
                 now_us: now,
             },
         )

@@ -6,7 +6,11 @@ use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use super::*;
 use crate::memory_notes::{self, MemoryNotes};
 
-const ANY: Limit = Limit { bytes: 1, now_us: 0 };
+const ANY: Limit<'_> = Limit {
+    bytes: 1,
+    columns: &[],
+    now_us: 0,
+};
 
 fn source(entries: &[(&str, &str)]) -> Arc<dyn Source> {
     let notes = Arc::<MemoryNotes>::default();

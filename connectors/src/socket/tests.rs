@@ -96,6 +96,7 @@ fn lines_are_kept_until_everyone_has_read_them() {
     let source = gone.source(&[]);
     let limit = Limit {
         bytes: u64::MAX,
+        columns: &[0],
         now_us: 0,
     };
     assert_eq!(

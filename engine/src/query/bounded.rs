@@ -12,12 +12,12 @@ use millpond_catalog::{ObjectId, Trigger};
 use millpond_storage::{Cut, Storage};
 use serde::{Deserialize, Serialize};
 
-use super::step::ReadFrom;
+use super::step::{EpochLimit, ReadFrom};
 use super::{Query, QueryParts, due};
 use crate::cut::Timeline;
 use crate::error::{Error, Result};
 use crate::query::status::QueryState;
-use crate::source::{Limit, Position};
+use crate::source::Position;
 
 const NOTE: &str = "run";
 /// How often a query looks whether the views it reads have come to its end.
@@ -161,7 +161,7 @@ fn ends_of_sources(
     parts: &QueryParts,
     timeline: &Timeline,
     latest: Cut,
-    limit: Limit,
+    limit: EpochLimit,
 ) -> Result<Vec<(ObjectId, Position)>> {
     let mut moves: Vec<(ObjectId, Position)> = Vec::new();
     for input in &parts.inputs {
@@ -177,7 +177,7 @@ fn ends_of_sources(
         let end = source.latest(limit.now_us)?;
         if !source.reached(&from, &end) {
             moves.push((input.object, end));
-        } else if let Some(next) = source.advance(&from, None, limit)? {
+        } else if let Some(next) = source.advance(&from, None, limit.of(&input.projection))? {
             // A source that makes rows when it is asked shows none before.
             moves.push((input.object, next));
         }

@@ -51,9 +51,28 @@ pub(crate) struct Step {
     pub(crate) reached: bool,
 }
 
+/// How much an epoch may take in, whatever its inputs.
+#[derive(Clone, Copy)]
+pub(crate) struct EpochLimit {
+    pub(crate) bytes: u64,
+    /// Microseconds since 1970-01-01 UTC.
+    pub(crate) now_us: i64,
+}
+
+impl EpochLimit {
+    /// For a source of which `columns` are read.
+    pub(crate) fn of(self, columns: &[usize]) -> Limit<'_> {
+        Limit {
+            bytes: self.bytes,
+            columns,
+            now_us: self.now_us,
+        }
+    }
+}
+
 /// How large an epoch may be, and how much of that is left.
 struct Budget {
-    limit: Limit,
+    limit: EpochLimit,
     used: u64,
     /// By several inputs, so that it matters to the next one how much the last took.
     shared: bool,
@@ -78,7 +97,7 @@ pub(crate) fn plan(
     positions: &[InputPosition],
     target: Cut,
     timeline: &Timeline,
-    limit: Limit,
+    limit: EpochLimit,
     whole: bool,
 ) -> Result<Step> {
     let mut budget = Budget {
@@ -101,7 +120,8 @@ pub(crate) fn plan(
                 let end = timeline
                     .position(input.object, target)
                     .unwrap_or_else(|| source.start());
-                let (to, reached) = advance_source(source.as_ref(), from, &end, &mut budget)?;
+                let (to, reached) =
+                    advance_source((source.as_ref(), &input.projection), from, &end, &mut budget)?;
                 (InputPosition::Source(to), reached)
             }
             (ReadFrom::Relation(_), InputPosition::Source(_))
@@ -164,7 +184,7 @@ fn advance_log(
 }
 
 fn advance_source(
-    source: &dyn Source,
+    (source, columns): (&dyn Source, &[usize]),
     from: &Position,
     end: &Position,
     budget: &mut Budget,
@@ -178,11 +198,11 @@ fn advance_source(
     if budget.used > 0 && budget.left() == 0 {
         return Ok((from.clone(), false));
     }
-    let limit = Limit {
+    let limit = EpochLimit {
         bytes: budget.left().max(1),
         ..budget.limit
     };
-    let Some(to) = source.advance(from, Some(end), limit)? else {
+    let Some(to) = source.advance(from, Some(end), limit.of(columns))? else {
         let message = format!(
             "{} does not show the input up to {end} that it has shown before",
             source.description()
@@ -256,7 +276,7 @@ pub(crate) fn moves(
     inputs: &[QueryInput],
     latest: Cut,
     timeline: &Timeline,
-    limit: Limit,
+    limit: EpochLimit,
 ) -> Result<Vec<(ObjectId, Position)>> {
     let mut moves: HashMap<ObjectId, Position> = HashMap::new();
     for input in inputs {
@@ -269,7 +289,7 @@ pub(crate) fn moves(
         let from = timeline
             .position(input.object, latest)
             .unwrap_or_else(|| source.start());
-        if let Some(to) = source.advance(&from, None, limit)? {
+        if let Some(to) = source.advance(&from, None, limit.of(&input.projection))? {
             moves.insert(input.object, to);
         }
     }

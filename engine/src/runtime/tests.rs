@@ -349,7 +349,7 @@ impl Source for Stuck {
         &self,
         from: &crate::source::Position,
         until: Option<&crate::source::Position>,
-        limit: crate::source::Limit,
+        limit: crate::source::Limit<'_>,
     ) -> Result<Option<crate::source::Position>, crate::source::SourceError> {
         self.inner.advance(from, until, limit)
     }

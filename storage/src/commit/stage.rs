@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::layout::{self, EntryKey, RelationId};
 use crate::meta::Batch;
 use crate::payload::{Payload, Stored};
+use crate::query_log;
 use crate::record;
 use crate::relation::{Discarded, Entry, EntryHead, NewEntry, Prepared, Relation, Swap};
 use crate::state::{StateRecord, StateSize};
@@ -128,14 +129,7 @@ fn check(core: &Core, operations: &[Operation]) -> Result<()> {
             }
             Operation::Swap(swap) => swap.relation.check_not_dropped()?,
             Operation::PutBatch { query, epoch, record } => {
-                let key = layout::batch_key(*query, *epoch);
-                if let Some(found) = core.store.get(&key)?
-                    && record::open(&key, &found)? != record
-                {
-                    return Err(Error::Invalid(format!(
-                        "epoch {epoch} of query {query} was logged with another range already"
-                    )));
-                }
+                query_log::check_batch(core, *query, *epoch, record)?;
             }
             _ => {}
         }

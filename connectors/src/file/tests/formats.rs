@@ -93,6 +93,7 @@ fn any_way_to_cut_csv_gives_each_record_once() {
         }
         let limit = Limit {
             bytes: random.random_range(1..300_000),
+            columns: &[0],
             now_us: 0,
         };
         let epochs = epochs(&source, &mut source.start(), limit);
@@ -181,7 +182,11 @@ fn packed_files_are_read_whole_and_to_their_last_member() {
         );
     }
     // An epoch never ends inside of one.
-    let limit = Limit { bytes: 1, now_us: 0 };
+    let limit = Limit {
+        bytes: 1,
+        columns: &[0],
+        now_us: 0,
+    };
     assert!(epochs(&source, &mut source.start(), limit).concat() == expected);
     // The option wins over the name.
     let misnamed = Pond::new();
@@ -259,6 +264,7 @@ fn parquet_files_are_cut_between_row_groups() {
     }
     let limit = Limit {
         bytes: 100_000,
+        columns: &[0],
         now_us: 0,
     };
     let epochs = epochs(&source, &mut source.start(), limit);

@@ -3,6 +3,7 @@
 //! Whether a column can be read at all depends on the types alone ([`check`]): wider ones, other units and other names of
 //! the same thing are fine, text as a number is not. A value that the declared type does not have is a flaw of its row.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -10,7 +11,7 @@ use arrow::array::{
     StructArray, new_null_array,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::compute::{CastOptions, cast, cast_with_options, max, min};
 use arrow::datatypes::{
     DataType, Date32Type, Field, Float32Type, Float64Type, Time64MicrosecondType, Time64NanosecondType,
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
@@ -21,8 +22,9 @@ use millpond_catalog::SqlType;
 
 use crate::literal;
 
-/// What is wrong with each row: the first thing that was found.
-pub struct Flaws(Vec<Option<String>>);
+/// The rows that something is wrong with, and the first thing that was found in each.
+#[derive(Default)]
+pub struct Flaws(BTreeMap<usize, String>);
 
 /// Where the flaws of one column go.
 pub struct ColumnFlaws<'a> {
@@ -31,36 +33,32 @@ pub struct ColumnFlaws<'a> {
 }
 
 impl Flaws {
-    pub fn new(rows: usize) -> Self {
-        Flaws(vec![None; rows])
-    }
-
     pub fn of_column<'a>(&'a mut self, column: &'a str) -> ColumnFlaws<'a> {
         ColumnFlaws { flaws: self, column }
     }
 
     /// Rows with a flaw, ascending.
     pub fn rows(&self) -> impl Iterator<Item = usize> {
-        (0..self.0.len()).filter(|row| self.0[*row].is_some())
-    }
-
-    pub fn is_good(&self) -> Vec<bool> {
-        self.0.iter().map(Option::is_none).collect()
+        self.0.keys().copied()
     }
 
     pub fn error_of(&self, row: usize) -> String {
-        self.0[row].clone().unwrap_or_default()
+        self.0.get(&row).cloned().unwrap_or_default()
     }
 }
 
 impl ColumnFlaws<'_> {
     fn add(&mut self, row: usize, error: &str) {
         let column = self.column;
-        self.flaws.0[row].get_or_insert_with(|| format!("column \"{column}\": {error}"));
+        let flaw = self.flaws.0.entry(row);
+        flaw.or_insert_with(|| format!("column \"{column}\": {error}"));
     }
 
     /// Each NULL of a NOT NULL column.
     pub fn add_nulls(&mut self, array: &ArrayRef) {
+        if array.null_count() == 0 {
+            return;
+        }
         for row in 0..array.len() {
             if array.is_null(row) {
                 self.add(row, "a NOT NULL column has no value");
@@ -158,6 +156,7 @@ pub fn convert(array: &ArrayRef, to: &SqlType, flaws: &mut ColumnFlaws<'_>) -> R
         }
         SqlType::Array(element) => lists(array, element, flaws),
         SqlType::Struct(fields) => structs(array, fields, flaws),
+        _ if *array.data_type() == target => Ok(array.clone()),
         _ => {
             let options = CastOptions {
                 safe: true,
@@ -205,22 +204,26 @@ fn finite(before: &ArrayRef, narrowed: &ArrayRef) -> Result<ArrayRef, String> {
 /// Microseconds since 1970; what is beyond them is NULL.
 fn timestamps(array: &ArrayRef) -> Result<PrimitiveArray<TimestampMicrosecondType>, String> {
     const DAY_US: i64 = 86_400_000_000;
-    fn scaled<T: ArrowPrimitiveType<Native = i64>>(
+    fn multiplied<T: ArrowPrimitiveType<Native = i64>>(
         array: &ArrayRef,
-        scale: impl Fn(i64) -> Option<i64>,
+        by: i64,
     ) -> PrimitiveArray<TimestampMicrosecondType> {
-        array.as_primitive::<T>().unary_opt(scale)
+        let times = array.as_primitive::<T>();
+        let fits = |time: i64| time.checked_mul(by).is_some();
+        // Checked by its extremes, the whole is one loop over plain numbers.
+        if [min(times), max(times)].into_iter().flatten().all(fits) {
+            times.unary(|time| time.wrapping_mul(by))
+        } else {
+            times.unary_opt(|time| time.checked_mul(by))
+        }
     }
     Ok(match array.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => {
-            scaled::<TimestampSecondType>(array, |seconds| seconds.checked_mul(1_000_000))
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            scaled::<TimestampMillisecondType>(array, |millis| millis.checked_mul(1_000))
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => scaled::<TimestampMicrosecondType>(array, Some),
+        DataType::Timestamp(TimeUnit::Second, _) => multiplied::<TimestampSecondType>(array, 1_000_000),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => multiplied::<TimestampMillisecondType>(array, 1_000),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => array.as_primitive().clone(),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            scaled::<TimestampNanosecondType>(array, |nanos| Some(nanos.div_euclid(1_000)))
+            let nanos = array.as_primitive::<TimestampNanosecondType>();
+            nanos.unary(|nanos| nanos.div_euclid(1_000))
         }
         _ => {
             let days = cast(array, &DataType::Date32).map_err(|error| error.to_string())?;
@@ -236,6 +239,9 @@ fn texts(array: &ArrayRef, to: &SqlType, flaws: &mut ColumnFlaws<'_>) -> Result<
         let values = (0..fixed.len()).map(|row| fixed.is_valid(row).then(|| hyphenated(fixed.value(row))));
         return Ok(Arc::new(values.collect::<StringArray>()));
     }
+    if matches!(to, SqlType::Text | SqlType::Varchar(None)) && is_good_text(array) {
+        return Ok(array.clone());
+    }
     // Text and bytes are alike in memory.
     let bytes = cast(array, &DataType::Binary).map_err(|error| error.to_string())?;
     let mut builder = StringBuilder::with_capacity(array.len(), array.get_buffer_memory_size());
@@ -250,6 +256,15 @@ fn texts(array: &ArrayRef, to: &SqlType, flaws: &mut ColumnFlaws<'_>) -> Result<
         }
     }
     Ok(Arc::new(builder.finish()))
+}
+
+/// The reader has checked that a column of text is UTF-8, so only zero bytes are left to look for, in all rows at once.
+fn is_good_text(array: &ArrayRef) -> bool {
+    array.as_string_opt::<i32>().is_some_and(|texts| {
+        let offsets = texts.value_offsets();
+        let (first, last) = (offsets[0] as usize, offsets[texts.len()] as usize);
+        memchr::memchr(0, &texts.value_data()[first..last]).is_none()
+    })
 }
 
 fn text<'a>(bytes: &'a [u8], to: &SqlType) -> Result<std::borrow::Cow<'a, str>, String> {
@@ -292,7 +307,7 @@ fn lists(array: &ArrayRef, element: &SqlType, flaws: &mut ColumnFlaws<'_>) -> Re
     let offsets = list.value_offsets();
     let (first, last) = (offsets[0], offsets[list.len()]);
     let values = list.values().slice(first as usize, (last - first) as usize);
-    let mut inner = Flaws::new(values.len());
+    let mut inner = Flaws::default();
     let values = convert(&values, element, &mut inner.of_column("element"))?;
     let lengths: Vec<usize> = offsets
         .windows(2)
@@ -323,7 +338,7 @@ fn structs(
     for (name, sql_type) in fields {
         columns.push(match found.column_by_name(name) {
             Some(column) => {
-                let mut inner = Flaws::new(column.len());
+                let mut inner = Flaws::default();
                 let converted = convert(column, sql_type, &mut inner.of_column(name))?;
                 for row in inner.rows().filter(|row| found.is_valid(*row)) {
                     flaws.add(row, &inner.error_of(row));

@@ -1,7 +1,8 @@
 //! What stands at the end of a Parquet file: its columns and where its row groups are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
@@ -25,7 +26,38 @@ pub struct GroupPlace {
     /// Rows in the groups before it.
     pub first_row: u64,
     pub rows: u64,
+    /// Up to the next group, or to the end of the file.
     pub bytes: u64,
+}
+
+impl Footer {
+    /// What the pages of the columns at `roots` hold in a group, without compression.
+    pub fn unpacked_bytes(&self, group: usize, roots: &HashSet<usize>) -> u64 {
+        let schema = self.metadata.parquet_schema();
+        let chunks = self.metadata.metadata().row_group(group).columns().iter();
+        chunks
+            .enumerate()
+            .filter(|(leaf, _)| roots.contains(&schema.get_column_root_idx(*leaf)))
+            .map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64)
+            .fold(0, u64::saturating_add)
+    }
+}
+
+impl GroupPlace {
+    /// The rows of the group, from 0, that fall into `part` of the file.
+    pub fn rows_in(&self, part: &Range<u64>) -> Range<u64> {
+        let row_at = |offset: u64| share(self.rows, offset.saturating_sub(self.start), self.bytes.max(1));
+        row_at(part.start)..row_at(part.end)
+    }
+}
+
+/// The share that `part` of `whole` has in `amount`.
+pub fn share(amount: u64, part: u64, whole: u64) -> u64 {
+    if part >= whole {
+        return amount;
+    }
+    // Below `amount`, since the part is below the whole.
+    (u128::from(amount) * u128::from(part) / u128::from(whole)) as u64
 }
 
 /// Footers read last: the parts of a file share one.
@@ -42,7 +74,7 @@ impl Footers {
         {
             return Ok(footer.clone());
         }
-        let footer = Arc::new(read(file)?);
+        let footer = Arc::new(read(file, size)?);
         let mut footers = self.0.lock();
         if footers.len() >= FOOTERS_MAX {
             footers.clear();
@@ -52,7 +84,7 @@ impl Footers {
     }
 }
 
-fn read(file: &File) -> Result<Footer, BlockError> {
+fn read(file: &File, size: u64) -> Result<Footer, BlockError> {
     // The types that a writer notes for Arrow readers are about its own memory; those of Parquet itself say enough.
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let mut metadata = ArrowReaderMetadata::load(file, plain.clone()).map_err(bad)?;
@@ -60,23 +92,26 @@ fn read(file: &File) -> Result<Footer, BlockError> {
         let options = plain.with_schema(Arc::new(schema));
         metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options).map_err(bad)?;
     }
+    let groups = metadata.metadata().row_groups();
+    let starts = groups.iter().map(|group| start(group).ok_or_else(damaged));
+    let starts = starts.collect::<Result<Vec<_>, _>>()?;
     let mut first_row = 0;
-    let mut groups = Vec::new();
-    for group in metadata.metadata().row_groups() {
+    let mut places = Vec::new();
+    for (group, start) in groups.iter().zip(&starts) {
         let rows = u64::try_from(group.num_rows()).map_err(|_| damaged())?;
-        groups.push(GroupPlace {
-            start: start(group).ok_or_else(damaged)?,
+        let next = starts.iter().filter(|next| *next > start).min();
+        places.push(GroupPlace {
+            start: *start,
             first_row,
             rows,
-            bytes: group
-                .columns()
-                .iter()
-                .map(|chunk| chunk.compressed_size().max(0) as u64)
-                .sum(),
+            bytes: next.unwrap_or(&size).saturating_sub(*start),
         });
         first_row += rows;
     }
-    Ok(Footer { metadata, groups })
+    Ok(Footer {
+        metadata,
+        groups: places,
+    })
 }
 
 fn start(group: &RowGroupMetaData) -> Option<u64> {

@@ -272,16 +272,13 @@ fn parts_hold_each_row_group_once_wherever_they_are_cut() {
         }
         assert_eq!(rows, everything, "parts of {step} bytes");
     }
-    // A cut between blocks leaves no part without a row.
-    let mut at = 0;
-    let mut parts = 0;
-    while at < size {
-        let cut = format.cut_at("file", file.try_clone().unwrap(), at + 5).unwrap();
-        assert!(!read_part(&*format, &[0], &file, at..cut).unwrap().0.is_empty());
-        at = cut;
-        parts += 1;
-    }
-    assert_eq!(parts, 15);
+    // A part of a block has its share of the rows.
+    let blocks = format.blocks("file", file.try_clone().unwrap(), &[0]).unwrap();
+    assert_eq!(blocks.len(), 15);
+    assert!(blocks.iter().all(|block| block.bytes > 0));
+    let middle = (blocks[0].start + blocks[1].start) / 2;
+    let half = read_part(&*format, &[0], &file, 0..middle).unwrap().0;
+    assert!((30..40).contains(&half.len()), "{} of 70 rows", half.len());
     // No column wanted: the rows count.
     let wanted = Wanted {
         projection: &[],

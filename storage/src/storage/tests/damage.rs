@@ -41,7 +41,7 @@ fn after_a_failed_sync_nothing_is_written_any_more() {
     disk.fill_up_after(None);
     for error in [
         append(&storage, &relation, 3, insert(&[(3, "c")])).unwrap_err(),
-        storage.put_batch(1, 0, vec![]).unwrap_err(),
+        storage.put_batch(1, 0, vec![], Durable::Now).unwrap_err(),
         storage.notes(1).put(vec![("a".to_string(), vec![])]).unwrap_err(),
         storage.failure().unwrap(),
     ] {

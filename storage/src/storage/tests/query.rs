@@ -49,7 +49,9 @@ fn dropping_an_object_takes_everything_along() {
 fn the_query_log_says_where_a_query_stands() {
     let disk = FaultyDisk::default();
     let storage = disk.open().unwrap();
-    storage.put_batch(3, 0, b"range 0".to_vec()).unwrap();
+    storage
+        .put_batch(3, 0, b"range 0".to_vec(), Durable::Now)
+        .unwrap();
     let storage = crash(&disk).open().unwrap();
     let log = storage.query_log(3).unwrap();
     assert_eq!(
@@ -59,15 +61,24 @@ fn the_query_log_says_where_a_query_stands() {
             open_batch: Some((0, b"range 0".to_vec()))
         }
     );
-    storage.put_batch(3, 0, b"range 0".to_vec()).unwrap();
+    storage
+        .put_batch(3, 0, b"range 0".to_vec(), Durable::Now)
+        .unwrap();
     assert!(
-        storage.put_batch(3, 0, b"another".to_vec()).is_err(),
+        storage
+            .put_batch(3, 0, b"another".to_vec(), Durable::Now)
+            .is_err(),
         "an epoch has one range for ever"
     );
 
     for epoch in 0..4 {
         storage
-            .put_batch(3, epoch, if epoch == 0 { b"range 0".to_vec() } else { vec![] })
+            .put_batch(
+                3,
+                epoch,
+                if epoch == 0 { b"range 0".to_vec() } else { vec![] },
+                Durable::Now,
+            )
             .unwrap();
         let mut tx = storage.transaction();
         tx.put_commit(3, epoch, vec![epoch as u8]);
@@ -89,9 +100,32 @@ fn the_query_log_says_where_a_query_stands() {
 }
 
 #[test]
+fn a_batch_record_is_durable_with_the_next_commit() {
+    let disk = FaultyDisk::default();
+    let storage = disk.open().unwrap();
+    let put = |query, record: &[u8]| storage.put_batch(query, 0, record.to_vec(), Durable::WithNextCommit);
+    put(3, b"range").unwrap();
+    assert!(put(3, b"another").is_err(), "an epoch has one range for ever");
+    assert_eq!(
+        crash(&disk).open().unwrap().query_log(3).unwrap().open_batch,
+        None
+    );
+    let mut of_another = storage.transaction();
+    of_another.put_commit(4, 0, vec![]);
+    of_another.commit().unwrap();
+    put(5, b"range").unwrap();
+    let reopened = crash(&disk).open().unwrap();
+    assert_eq!(
+        reopened.query_log(3).unwrap().open_batch,
+        Some((0, b"range".to_vec()))
+    );
+    assert_eq!(reopened.query_log(5).unwrap().open_batch, None);
+}
+
+#[test]
 fn a_batch_record_far_ahead_is_damage() {
     let storage = FaultyDisk::default().open().unwrap();
-    storage.put_batch(3, 5, vec![]).unwrap();
+    storage.put_batch(3, 5, vec![], Durable::Now).unwrap();
     assert!(place_of(storage.query_log(3).unwrap_err()).contains("batch record 5 of query 3"));
 }
 
@@ -151,7 +185,7 @@ fn notes_are_durable_with_the_next_commit() {
     notes
         .delete(vec!["start".to_string(), "nothing".to_string()])
         .unwrap();
-    storage.put_batch(4, 0, vec![]).unwrap();
+    storage.put_batch(4, 0, vec![], Durable::Now).unwrap();
     let reopened = crash(&disk).open().unwrap();
     assert_eq!(reopened.notes(4).scan("").unwrap(), named(&["file/a", "file/b"]));
     assert_eq!(reopened.notes(4).get("file/b").unwrap(), Some(b"file/b".to_vec()));
