@@ -107,7 +107,8 @@ pub struct ServeArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<usize>,
 
-    /// Bytes of input that one epoch of a streaming query takes in at most [default: 33554432].
+    /// Bytes of input that one epoch of a streaming query takes in at most; of Parquet files, those of the columns that are
+    /// read, unpacked [default: 33554432].
     #[arg(long, value_name = "BYTES", env = "MILLPOND_EPOCH_BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch_bytes: Option<u64>,

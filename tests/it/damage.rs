@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use millpond_tests::{DEADLINE, Process, Server, ServerOptions, number, run, serve_on};
 
-type Damage = fn(Vec<u8>) -> Option<Vec<u8>>;
+pub type Damage = fn(Vec<u8>) -> Option<Vec<u8>>;
 
-const DAMAGES: [(&str, Damage); 4] = [
+pub const DAMAGES: [(&str, Damage); 4] = [
     ("cut in half", |content| {
         Some(content[..content.len() / 2].to_vec())
     }),
@@ -59,70 +59,84 @@ async fn damage_is_named_or_mended_and_nothing_is_lost_in_silence() -> Result<()
     .await?;
     server.kill()?;
     let (data, scratch) = (server.data_dir(), server.scratch_dir());
-    // The newest file of each folder, and all of those at the top.
-    let mut newest: Vec<PathBuf> = Vec::new();
-    for file in files(&data)? {
-        match newest.last_mut() {
-            Some(last) if last.parent() == file.parent() && file.parent() != Some(&data) => *last = file,
-            _ => newest.push(file),
-        }
-    }
+    let newest = newest_files(&data)?;
     ensure!(newest.len() >= 5, "{newest:?}");
     for file in newest {
-        let name = file.strip_prefix(&data)?.to_owned();
         for (how, damage) in DAMAGES {
-            let damaged = scratch.join("damaged");
-            let _ = fs::remove_dir_all(&damaged);
-            copy(&data, &damaged)?;
-            match damage(fs::read(&file)?) {
-                Some(content) => fs::write(damaged.join(&name), content)?,
-                None => fs::remove_file(damaged.join(&name))?,
-            }
-            let said = outcome(&damaged).await;
-            said.with_context(|| format!("{} {how}", name.display()))?;
+            let said = outcome(&data, &scratch.join("damaged"), &file, damage).await;
+            said.with_context(|| format!("{} {how}", file.display()))?;
         }
     }
     Ok(())
 }
 
-/// Starts a server on the data and looks whether everything is there; one that refuses must say which file it is.
-async fn outcome(data: &Path) -> Result<()> {
-    let options = ServerOptions {
-        data_dir: Some(data.to_owned()),
-        ..ServerOptions::default()
-    };
-    match Server::start(options) {
-        Ok(server) => {
-            let client = server.connect().await?;
-            ensure!(
-                number(&client, "SELECT count(*) FROM t").await? == 30_001,
-                "rows of t are lost"
-            );
-            ensure!(
-                number(&client, "SELECT sum(c) FROM v").await? == 30_001,
-                "rows of v are lost"
-            );
-            let failed = "SELECT count(*) FROM sys.queries WHERE error NOT LIKE '%file state/%damaged%'";
-            ensure!(
-                number(&client, failed).await? == 0,
-                "a query failed without naming a file"
-            );
-            ensure!(!server.log_tail().contains("panicked"), "{}", server.log_tail());
-            Ok(())
-        }
-        Err(_) => {
-            // Once more, to read what it says.
-            let folder = tempfile::tempdir()?;
-            let log = folder.path().join("log");
-            let status = Process::start(&mut serve_on(data), &log)?.wait(DEADLINE)?;
-            let said = fs::read_to_string(&log)?;
-            ensure!(!status.success() && !said.contains("panicked"), "{said}");
-            let names = ["file ", "meta store"];
-            ensure!(
-                names.iter().any(|name| said.contains(name)) && said.contains("damaged"),
-                "{said}"
-            );
-            Ok(())
+/// The newest file of each folder, and all of those at the top; as paths below `data`.
+pub fn newest_files(data: &Path) -> Result<Vec<PathBuf>> {
+    let mut newest: Vec<PathBuf> = Vec::new();
+    for file in files(data)? {
+        match newest.last_mut() {
+            Some(last) if last.parent() == file.parent() && file.parent() != Some(data) => *last = file,
+            _ => newest.push(file),
         }
     }
+    let below = newest.iter().map(|file| Ok(file.strip_prefix(data)?.to_owned()));
+    below.collect()
+}
+
+pub enum Started {
+    Runs(Server),
+    /// It named the damaged file and stopped.
+    Refused,
+}
+
+/// Starts a server on a copy of `data` in which `file` is damaged; one that refuses must say which file it is.
+pub async fn start_on_damaged(data: &Path, damaged: &Path, file: &Path, damage: Damage) -> Result<Started> {
+    let _ = fs::remove_dir_all(damaged);
+    copy(data, damaged)?;
+    match damage(fs::read(data.join(file))?) {
+        Some(content) => fs::write(damaged.join(file), content)?,
+        None => fs::remove_file(damaged.join(file))?,
+    }
+    let options = ServerOptions {
+        data_dir: Some(damaged.to_owned()),
+        ..ServerOptions::default()
+    };
+    if let Ok(server) = Server::start(options) {
+        return Ok(Started::Runs(server));
+    }
+    // Once more, to read what it says.
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    let status = Process::start(&mut serve_on(damaged), &log)?.wait(DEADLINE)?;
+    let said = fs::read_to_string(&log)?;
+    ensure!(!status.success() && !said.contains("panicked"), "{said}");
+    let names = ["file ", "meta store"];
+    ensure!(
+        names.iter().any(|name| said.contains(name)) && said.contains("damaged"),
+        "{said}"
+    );
+    Ok(Started::Refused)
+}
+
+/// Starts a server on the damaged data and looks whether everything is there.
+async fn outcome(data: &Path, damaged: &Path, file: &Path, damage: Damage) -> Result<()> {
+    let Started::Runs(server) = start_on_damaged(data, damaged, file, damage).await? else {
+        return Ok(());
+    };
+    let client = server.connect().await?;
+    ensure!(
+        number(&client, "SELECT count(*) FROM t").await? == 30_001,
+        "rows of t are lost"
+    );
+    ensure!(
+        number(&client, "SELECT sum(c) FROM v").await? == 30_001,
+        "rows of v are lost"
+    );
+    let failed = "SELECT count(*) FROM sys.queries WHERE error NOT LIKE '%file state/%damaged%'";
+    ensure!(
+        number(&client, failed).await? == 0,
+        "a query failed without naming a file"
+    );
+    ensure!(!server.log_tail().contains("panicked"), "{}", server.log_tail());
+    Ok(())
 }

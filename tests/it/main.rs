@@ -8,6 +8,7 @@ mod exactly_once;
 mod file_formats;
 mod fixture;
 mod http;
+mod kills;
 mod limits;
 mod prefixes;
 mod psql;
