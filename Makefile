@@ -17,7 +17,7 @@ demo:
 	@exec "$(TARGET_DIR)/demo/millpond" demo
 
 test:
-	@scripts/tools compiler psql
+	@scripts/tools compiler psql postgres
 	$(CARGO) test --locked --workspace
 
 bench:

@@ -6,16 +6,19 @@
 //! file has to spell out: a streaming view equals its own SELECT run once.
 //!
 //! A [`query_set`] is judged the same way over the data of its benchmark; the [`generator`] does the same with random schemas, rows and queries.
+//! [`values`] compares what expressions mean with a real [`postgres`].
 
 mod configuration;
 pub mod generator;
 pub mod oracle;
+pub mod postgres;
 pub mod query_set;
 pub mod runner;
 mod session;
 mod setting;
 mod suite;
 pub mod tpch;
+pub mod values;
 
 pub use configuration::{Configuration, Restarts, ViewOrder};
 pub use session::{Session, Target};
