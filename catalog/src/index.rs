@@ -1,4 +1,4 @@
-//! An index as it was declared. Nothing reads it: snapshots are scanned, and keys have indexes of their own.
+//! An index as it was declared. Reads find rows through it; it takes no room on disk.
 
 use crate::{ObjectId, ObjectName};
 
@@ -12,4 +12,12 @@ pub struct Index {
     pub columns: Vec<(String, Option<usize>)>,
     /// Canonical: planning it again gives the same index.
     pub create_sql: String,
+}
+
+impl Index {
+    /// Of the first columns that are indexed; an expression ends them. `None` where it comes first.
+    pub fn positions(&self) -> Option<Vec<usize>> {
+        let positions: Vec<usize> = self.columns.iter().map_while(|(_, position)| *position).collect();
+        (!positions.is_empty()).then_some(positions)
+    }
 }

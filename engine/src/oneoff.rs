@@ -4,6 +4,7 @@
 //! over the same rows.
 
 mod arithmetic;
+mod key_range;
 mod relation;
 mod repeat;
 mod session;
@@ -25,6 +26,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use millpond_catalog::ObjectId;
+use millpond_storage::KeyRange;
 
 pub(crate) use repeat::{Repeated, slot, slot_column};
 
@@ -38,6 +40,21 @@ pub trait Readable: Send + Sync {
     /// The rows of `object`, with the columns in `projection` (in that order; all when `None`). Dropping the stream stops
     /// the reading.
     fn scan(&self, object: ObjectId, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream>;
+
+    /// The columns of each index of `object`.
+    fn orders(&self, _object: ObjectId) -> Vec<Vec<usize>> {
+        Vec::new()
+    }
+
+    /// As [`Readable::scan`]; rows that are not in the range may be left out.
+    fn scan_range(
+        &self,
+        object: ObjectId,
+        projection: Option<&[usize]>,
+        _range: &KeyRange,
+    ) -> Result<SendableRecordBatchStream> {
+        self.scan(object, projection)
+    }
 
     /// The rows that the running statement has written or taken away: see [`crate::logical::Rows::Written`].
     fn written(&self, _projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {

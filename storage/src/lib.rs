@@ -38,7 +38,9 @@ pub use layout::{Part, RelationId};
 pub use notes::Notes;
 pub use object_log::ObjectRecord;
 pub use query_log::{Durable, QueryLog};
-pub use relation::{LogEntry, Overlay, Relation, RelationOptions, Scan, ScanChanges, Snapshot};
+pub use relation::{
+    Bound, KeyRange, LogEntry, Overlay, Relation, RelationOptions, Scan, ScanChanges, Snapshot,
+};
 pub use row_key::{Keys, RowKeys, consolidate};
 pub use state::{StateReader, StateSize, StoredState};
 pub use storage::{Freeze, Storage};

@@ -8,6 +8,7 @@ mod builder;
 mod compaction;
 mod index;
 mod log;
+mod order;
 mod overlay;
 mod segment;
 mod snapshot;
@@ -37,6 +38,7 @@ use crate::payload::Payload;
 use crate::record;
 
 pub use self::log::LogEntry;
+pub use self::order::{Bound, KeyRange};
 pub use self::overlay::Overlay;
 pub use self::snapshot::{Scan, ScanChanges, Snapshot};
 

@@ -9,15 +9,16 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::{StreamExt, stream};
 use millpond_catalog::ObjectId;
+use millpond_storage::KeyRange;
 
 use crate::logical::{RelationSource, Rows};
-use crate::oneoff::Readable;
+use crate::oneoff::{Readable, key_range};
 
 pub(super) struct RelationProvider {
     object: ObjectId,
@@ -53,18 +54,33 @@ impl TableProvider for RelationProvider {
         TableType::Base
     }
 
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let has_index = self.rows == Rows::Snapshot && !self.relations.orders(self.object).is_empty();
+        let support = |filter: &&Expr| match has_index && key_range::is_comparison(filter, &self.schema) {
+            // A filter above looks at what the index finds once more.
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
     async fn scan(
         &self,
         _session: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = match projection {
             None => Arc::clone(&self.schema),
             Some(projection) => Arc::new(self.schema.project(projection)?),
         };
+        let range = match self.rows {
+            Rows::Snapshot => key_range::choose(filters, &self.schema, &self.relations.orders(self.object))?,
+            Rows::Written | Rows::Numbered => None,
+        };
         let rows = RelationRows {
+            range,
             object: self.object,
             rows: self.rows,
             number: self.schema.fields().len().saturating_sub(1),
@@ -84,6 +100,7 @@ impl TableProvider for RelationProvider {
 }
 
 struct RelationRows {
+    range: Option<KeyRange>,
     object: ObjectId,
     rows: Rows,
     /// Position of the column with the row's number, where rows are numbered.
@@ -107,7 +124,10 @@ impl PartitionStream for RelationRows {
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let projection = self.projection.as_deref();
         let rows = match self.rows {
-            Rows::Snapshot => self.relations.scan(self.object, projection),
+            Rows::Snapshot => match &self.range {
+                Some(range) => self.relations.scan_range(self.object, projection, range),
+                None => self.relations.scan(self.object, projection),
+            },
             Rows::Written => self.relations.written(projection),
             Rows::Numbered => self.numbered(),
         };

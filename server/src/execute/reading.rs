@@ -9,27 +9,30 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
-use millpond_catalog::ObjectId;
+use millpond_catalog::{Catalog, ObjectId, ObjectKind};
 use millpond_engine::error::{Error, Result};
 use millpond_engine::oneoff::Readable;
 use millpond_engine::read::{ReadView, SourceRead};
 use millpond_engine::source::{Slice, SliceReader};
-use millpond_storage::Overlay;
+use millpond_storage::{KeyRange, Overlay};
 
 /// All relations of one statement at their common cut.
 pub(super) struct Reading {
     view: ReadView,
     /// What the transaction has changed, by table.
     overlays: HashMap<ObjectId, Arc<Overlay>>,
+    /// Tells the indexes.
+    catalog: Arc<Catalog>,
     /// The rows that the statement has written or taken away, for its RETURNING.
     written: Vec<RecordBatch>,
 }
 
 impl Reading {
-    pub fn new(view: ReadView, overlays: HashMap<ObjectId, Arc<Overlay>>) -> Self {
+    pub fn new(view: ReadView, overlays: HashMap<ObjectId, Arc<Overlay>>, catalog: Arc<Catalog>) -> Self {
         Self {
             view,
             overlays,
+            catalog,
             written: Vec::new(),
         }
     }
@@ -40,14 +43,21 @@ impl Reading {
     }
 }
 
-impl Readable for Reading {
-    fn scan(&self, object: ObjectId, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {
+impl Reading {
+    /// The rows of `object` that are in the range, if there is one, and perhaps others.
+    fn rows(
+        &self,
+        object: ObjectId,
+        projection: Option<&[usize]>,
+        range: Option<&KeyRange>,
+    ) -> Result<SendableRecordBatchStream> {
         if let Some(snapshot) = self.view.relations.get(&object) {
             let projection = projection.map(<[usize]>::to_vec);
             let schema = projected(&snapshot.schema(), projection.as_deref())?;
-            let rows: Box<dyn Iterator<Item = _> + Send> = match self.overlays.get(&object) {
-                Some(overlay) => Box::new(overlay.scan(snapshot)),
-                None => Box::new(snapshot.scan()),
+            let rows: Box<dyn Iterator<Item = _> + Send> = match (self.overlays.get(&object), range) {
+                (Some(overlay), _) => Box::new(overlay.scan(snapshot)),
+                (None, Some(range)) => Box::new(snapshot.scan_range(range.clone())),
+                (None, None) => Box::new(snapshot.scan()),
             };
             let batches = rows.map(move |batch: millpond_storage::Result<RecordBatch>| {
                 let batch = batch.map_err(|error| DataFusionError::from(Error::from(error)))?;
@@ -67,6 +77,37 @@ impl Readable for Reading {
                 "object {object} is read without having been planned for"
             ))),
         }
+    }
+}
+
+impl Readable for Reading {
+    fn scan(&self, object: ObjectId, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {
+        self.rows(object, projection, None)
+    }
+
+    fn orders(&self, object: ObjectId) -> Vec<Vec<usize>> {
+        if !self.view.relations.contains_key(&object) {
+            return Vec::new();
+        }
+        let keys = match self.catalog.get(object).map(|object| &object.kind) {
+            Some(ObjectKind::Table(table)) => table.keys.as_slice(),
+            _ => &[],
+        };
+        let keys = keys.iter().map(|key| key.columns.clone());
+        let declared = self
+            .catalog
+            .indexes_of(object)
+            .filter_map(|index| index.positions());
+        keys.chain(declared).collect()
+    }
+
+    fn scan_range(
+        &self,
+        object: ObjectId,
+        projection: Option<&[usize]>,
+        range: &KeyRange,
+    ) -> Result<SendableRecordBatchStream> {
+        self.rows(object, projection, Some(range))
     }
 
     fn written(&self, projection: Option<&[usize]>) -> Result<SendableRecordBatchStream> {

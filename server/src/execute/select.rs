@@ -69,7 +69,7 @@ impl Execution<'_> {
                 overlays.insert(table, Arc::new(Overlay::new(snapshot.schema(), &changes)?));
             }
         }
-        Ok(Reading::new(view, overlays))
+        Ok(Reading::new(view, overlays, self.server.coordinator.catalog()))
     }
 
     /// Starts a query over what was read.

@@ -220,11 +220,18 @@ fn create_index(create: &CreateIndex, text: &SourceText, context: &PlanContext<'
         columns,
         create_sql,
     };
+    let begins_with_expression = index
+        .columns
+        .first()
+        .is_some_and(|(_, position)| position.is_none());
+    let unused = begins_with_expression.then(|| Notice {
+        message: "the index is listed, and no query uses it".to_owned(),
+        hint: Some(
+            "Queries find rows by the columns that an index begins with, not by expressions.".to_owned(),
+        ),
+    });
     Ok(Plan {
-        notices: vec![Notice {
-            message: "the index is listed, and no query uses it".to_owned(),
-            hint: Some("Relations are scanned; keys of tables have indexes of their own.".to_owned()),
-        }],
+        notices: unused.into_iter().collect(),
         ..change(CatalogChange::CreateIndex(index))
     })
 }

@@ -4,12 +4,16 @@
 //! beside its row and never changes either: a row whose weight changes is taken away and added anew. A negative weight is
 //! a row that was taken away before it came; it is part of the sum but not of the table.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch, UInt32Array};
-use arrow::compute::{filter, filter_record_batch, take_record_batch};
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array};
+use arrow::compute::{filter, filter_record_batch, take, take_record_batch};
 use arrow::error::ArrowError;
 
+use parking_lot::Mutex;
+
+use super::order::{KeyRange, Order};
 use crate::change::ChangeBatch;
 use crate::ipc;
 use crate::payload::FilePayload;
@@ -22,6 +26,8 @@ pub(crate) enum Segment {
         weights: Option<Int64Array>,
         /// Bytes that the rows take.
         bytes: usize,
+        /// By columns.
+        orders: Mutex<HashMap<Vec<usize>, Arc<Order>>>,
     },
     /// An entry of an append-only log, read from its file when scanned. All weights are positive.
     File { payload: FilePayload, rows: usize },
@@ -31,7 +37,12 @@ impl Segment {
     pub(crate) fn memory(changes: ChangeBatch) -> Self {
         let bytes = batch_bytes(changes.rows());
         let (rows, weights) = changes.into_parts();
-        Segment::Memory { rows, weights, bytes }
+        Segment::Memory {
+            rows,
+            weights,
+            bytes,
+            orders: Mutex::default(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -60,6 +71,9 @@ pub(crate) fn batch_bytes(rows: &RecordBatch) -> usize {
         })
         .sum()
 }
+
+/// A segment of fewer rows is looked through.
+const ORDERED_ROWS_MIN: usize = 1024;
 
 /// Rows of a segment that no longer count.
 #[derive(Debug, Clone)]
@@ -155,6 +169,42 @@ impl View {
         }
         Ok(Some(match weights {
             Some(weights) => ChangeBatch::new(rows, weights),
+            None => ChangeBatch::insertions(rows),
+        }))
+    }
+
+    /// As [`View::changes`], without most of the rows outside of the range.
+    pub(crate) fn changes_in(&self, range: &KeyRange) -> Result<Option<ChangeBatch>, ArrowError> {
+        let Segment::Memory {
+            rows,
+            weights,
+            orders,
+            ..
+        } = &*self.segment
+        else {
+            return Ok(None);
+        };
+        if rows.num_rows() < ORDERED_ROWS_MIN {
+            return self.changes();
+        }
+        let known = orders.lock().get(&range.columns).cloned();
+        let order = match known {
+            Some(order) => order,
+            None => {
+                // Made outside of the lock; whoever comes meanwhile makes an equal one.
+                let order = Arc::new(Order::new(rows, &range.columns)?);
+                orders.lock().insert(range.columns.clone(), order.clone());
+                order
+            }
+        };
+        let mut found: Vec<u32> = order.find(range)?.to_vec();
+        found.retain(|row| self.is_live(*row as usize));
+        // Rows come in their order whichever way they are found.
+        found.sort_unstable();
+        let found = UInt32Array::from(found);
+        let rows = take_record_batch(rows, &found)?;
+        Ok(Some(match weights {
+            Some(weights) => ChangeBatch::new(rows, take(weights, &found, None)?.as_primitive().clone()),
             None => ChangeBatch::insertions(rows),
         }))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::order::KeyRange;
 use super::segment::{Repeat, Segment, View};
 use crate::change::ChangeBatch;
 use crate::cut::Cut;
@@ -53,12 +54,21 @@ impl Snapshot {
         }
     }
 
+    /// As [`Snapshot::scan`], without most of the rows that are not in the range. What it leaves out is not in the range;
+    /// what it gives has to be looked at once more.
+    pub fn scan_range(self: &Arc<Self>, range: KeyRange) -> Scan {
+        let mut scan = self.scan();
+        scan.changes.range = Some(range);
+        scan
+    }
+
     /// The table as changes: each row with its weight. A row that was taken away before it came has a negative one.
     pub fn scan_changes(self: &Arc<Self>) -> ScanChanges {
         ScanChanges {
             snapshot: self.clone(),
             next: 0,
             file: None,
+            range: None,
         }
     }
 }
@@ -68,6 +78,8 @@ pub struct ScanChanges {
     snapshot: Arc<Snapshot>,
     next: usize,
     file: Option<ChangeReader>,
+    /// Rows beyond it may be left out.
+    range: Option<KeyRange>,
 }
 
 impl ScanChanges {
@@ -86,9 +98,11 @@ impl ScanChanges {
             match &*view.segment {
                 Segment::File { payload, .. } => self.file = Some(payload.read(Some(&self.snapshot.schema))?),
                 Segment::Memory { .. } => {
-                    let changes = view
-                        .changes()
-                        .map_err(|error| Error::Invalid(error.to_string()))?;
+                    let changes = match &self.range {
+                        Some(range) => view.changes_in(range),
+                        None => view.changes(),
+                    };
+                    let changes = changes.map_err(|error| Error::Invalid(error.to_string()))?;
                     if let Some(changes) = changes.filter(|c| !c.is_empty()) {
                         return Ok(Some(changes));
                     }
