@@ -158,6 +158,7 @@ fn bid_object() -> Object {
         column: time,
         delay_us: nexmark::WATERMARK_DELAY_US,
         max_future_us: Some(Watermark::DEFAULT_MAX_FUTURE_US),
+        idle_timeout_us: None,
     };
     Object {
         id: SOURCE,

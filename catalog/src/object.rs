@@ -127,6 +127,8 @@ pub struct Watermark {
     pub delay_us: i64,
     /// Rows further ahead of the processing time than this many microseconds do not move W; `None` = no guard.
     pub max_future_us: Option<i64>,
+    /// An input that has given no row for this many microseconds holds back no other; `None` = it always does.
+    pub idle_timeout_us: Option<i64>,
 }
 
 impl Watermark {

@@ -51,6 +51,8 @@ pub struct EventTime {
     pub delay_us: i64,
     /// Event times further ahead of the processing time do not move the watermark; `None` = no guard.
     pub max_future_us: Option<i64>,
+    /// Silent for so long, the input holds back no other; `None` = it always does.
+    pub idle_timeout_us: Option<i64>,
 }
 
 #[derive(Debug, Clone)]

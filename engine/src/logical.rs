@@ -83,6 +83,7 @@ impl RelationSource {
                 column,
                 delay_us,
                 max_future_us,
+                idle_timeout_us: declared.and_then(|w| w.idle_timeout_us),
             }),
             times: Vec::new(),
             ..self.clone()

@@ -119,11 +119,12 @@ impl Query {
     pub(crate) fn recover(parts: QueryParts, shared: Arc<Shared>) -> Result<Query> {
         let Recovered {
             query_id,
-            committed,
+            mut committed,
             open,
             boundaries,
             history,
         } = recovery::recover(&shared.storage, parts.object.0, &parts.inputs)?;
+        committed.listen(shared.clock.now_us());
         let under_way = (committed.context.is_some() && !committed.reached).then_some(committed.cut);
         shared.timeline.add_view(
             parts.object,
@@ -140,7 +141,7 @@ impl Query {
             },
         );
         let ids = (query_id, Uuid::new_v4().to_string());
-        let standing = standing(&parts, &committed, &shared.timeline);
+        let standing = standing(&parts, &committed, &shared.timeline, shared.clock.now_us());
         let board = Board::new(parts.object, parts.name.clone(), ids.clone(), standing, history);
         let first = committed.context.is_none();
         let timer = Timer::new(&parts.options, shared.clock.now_us(), first);
@@ -222,6 +223,7 @@ impl Query {
             self.fail(&error);
             return;
         }
+        self.committed.listen(self.shared.clock.now_us());
         self.ids.1 = Uuid::new_v4().to_string();
         self.board.set_run(&self.ids.1);
         let first = self.committed.context.is_none();
@@ -408,7 +410,14 @@ impl Query {
             .min()
             .map(|poll_ms| i64::try_from(poll_ms).unwrap_or(i64::MAX / 1000));
         let poll_us = poll_ms.map(|poll_ms| now_us.saturating_add(poll_ms.saturating_mul(1000)));
-        [poll_us, self.committed.due_us].into_iter().flatten().min()
+        let (inputs, committed) = (&self.parts.dataflow.inputs, &self.committed);
+        let followed = followed(&self.parts, committed, &self.shared.timeline);
+        let watermarks = next_watermarks(&self.parts, committed, &followed, now_us);
+        let idle_us = watermark::next_idle(inputs, &committed.heard_us, &watermarks, now_us);
+        [poll_us, self.committed.due_us, idle_us]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The cut to go to, stamped if there is reason to; `None` when there is nothing to do.
@@ -478,6 +487,7 @@ impl Query {
                 &self.parts,
                 &self.committed,
                 &followed(&self.parts, &self.committed, &self.shared.timeline),
+                now_us,
             ),
             watermarks_before: self.committed.watermarks(),
         };
@@ -612,14 +622,28 @@ fn next_watermarks(
     parts: &QueryParts,
     committed: &Committed,
     followed: &[Option<Followed>],
+    now_us: i64,
 ) -> Vec<Option<i64>> {
     let below = followed.iter().map(|followed| followed.as_ref()?.watermark);
     let seen = Seen {
+        idle: &watermark::idle(
+            &parts.dataflow.inputs,
+            &committed.heard_us,
+            listened_us(parts, committed, now_us),
+        ),
         event_times: &committed.event_times,
         below: &below.collect::<Vec<_>>(),
         last: &committed.watermarks(),
     };
     watermark::next(&parts.dataflow.inputs, parts.options.watermark_policy, &seen)
+}
+
+/// Up to when silence has been heard. A query that ticks hears its inputs at its ticks only.
+fn listened_us(parts: &QueryParts, committed: &Committed, now_us: i64) -> i64 {
+    match (parts.options.trigger, parts.options.gather, &committed.context) {
+        (Trigger::Default, None, _) | (_, _, None) => now_us,
+        (_, _, Some(context)) => context.processing_time_us.min(now_us),
+    }
 }
 
 /// The watermark of the result, for the views that read it.
@@ -638,7 +662,7 @@ fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline, now_us: i
     let followed = followed(parts, committed, timeline);
     let (last, next) = (
         committed.watermarks(),
-        next_watermarks(parts, committed, &followed),
+        next_watermarks(parts, committed, &followed, now_us),
     );
     let hands_on =
         parts.dataflow.times.bound.as_ref().is_some_and(|bound| {
@@ -652,8 +676,8 @@ fn due(parts: &QueryParts, committed: &Committed, timeline: &Timeline, now_us: i
     }
 }
 
-fn standing(parts: &QueryParts, committed: &Committed, timeline: &Timeline) -> Standing {
-    let watermarks = next_watermarks(parts, committed, &followed(parts, committed, timeline));
+fn standing(parts: &QueryParts, committed: &Committed, timeline: &Timeline, now_us: i64) -> Standing {
+    let watermarks = next_watermarks(parts, committed, &followed(parts, committed, timeline), now_us);
     let inputs = parts
         .inputs
         .iter()

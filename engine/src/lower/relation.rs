@@ -36,6 +36,7 @@ impl Lowering<'_> {
             column: position(watermark.column).expect("the column was added to the projection"),
             delay_us: watermark.delay_us,
             max_future_us: watermark.max_future_us,
+            idle_timeout_us: watermark.idle_timeout_us,
         });
         let properties = Properties {
             append_only: source.append_only,

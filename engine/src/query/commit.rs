@@ -100,7 +100,14 @@ impl Query {
         let due_us = { output.operators.iter() }
             .filter_map(|(_, operator)| operator.metrics.due_us)
             .min();
-        record.committed(event_times, totals, inputs, due_us)
+        let heard_us = { self.committed.heard_us.iter() }
+            .zip(&output.inputs)
+            .map(|(heard_us, epoch)| match epoch.rows {
+                0 => *heard_us,
+                _ => record.context.processing_time_us,
+            })
+            .collect();
+        record.committed(event_times, totals, inputs, due_us, heard_us)
     }
 
     /// Lets everyone see the epoch that was committed. `times`: when its trigger fired, and when it was to.
@@ -136,7 +143,12 @@ impl Query {
             behind: &behind,
         });
         self.last_fired_us = Some(now_us);
-        let standing = standing(parts, &self.committed, &self.shared.timeline);
+        let standing = standing(
+            parts,
+            &self.committed,
+            &self.shared.timeline,
+            self.shared.clock.now_us(),
+        );
         self.board
             .epoch_ends(standing, record.cut, progress, self.shared.options.progress_kept);
         // Last, so that whoever waited for the epoch also finds its counters and its report.

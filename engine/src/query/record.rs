@@ -48,6 +48,9 @@ pub(crate) struct CommitRecord {
     /// When the clock alone will change the result: microseconds since 1970.
     #[serde(default)]
     pub(crate) due_us: Option<i64>,
+    /// Processing time at which each input has last given a row; of one that never has, at which the query first ran.
+    #[serde(default)]
+    pub(crate) heard_us: Vec<i64>,
 }
 
 /// Counters of one input over all committed epochs.
@@ -138,6 +141,7 @@ impl BatchRecord {
         totals: Totals,
         inputs: Vec<InputTotals>,
         due_us: Option<i64>,
+        heard_us: Vec<i64>,
     ) -> CommitRecord {
         CommitRecord {
             version: VERSION,
@@ -151,6 +155,7 @@ impl BatchRecord {
             totals,
             inputs,
             due_us,
+            heard_us,
         }
     }
 }
@@ -229,6 +234,7 @@ mod tests {
             Totals::default(),
             vec![InputTotals::default(); 2],
             Some(7),
+            vec![5, -7],
         );
         assert_eq!(CommitRecord::decode(&commit.encode()).unwrap(), commit);
         assert_eq!(commit.positions[1].offset(), json!({ "row": 9 }));

@@ -26,6 +26,9 @@ pub(crate) struct Committed {
     pub(crate) totals: Totals,
     pub(crate) inputs: Vec<InputTotals>,
     pub(crate) due_us: Option<i64>,
+    /// When each input has last given a row. Inputs cannot be heard while the query does not run, so silence begins anew
+    /// with a run.
+    pub(crate) heard_us: Vec<i64>,
 }
 
 impl Committed {
@@ -53,6 +56,15 @@ impl Committed {
             totals: record.totals,
             inputs: record.inputs,
             due_us: record.due_us,
+            heard_us: record.heard_us,
+        }
+    }
+
+    /// The inputs can be heard from now on.
+    pub(crate) fn listen(&mut self, now_us: i64) {
+        self.heard_us.resize(self.positions.len(), now_us);
+        for heard_us in &mut self.heard_us {
+            *heard_us = now_us.max(*heard_us);
         }
     }
 }
@@ -83,6 +95,7 @@ pub(crate) fn recover(storage: &Storage, query: u64, inputs: &[QueryInput]) -> R
             totals: Totals::default(),
             inputs: vec![InputTotals::default(); inputs.len()],
             due_us: None,
+            heard_us: Vec::new(),
         },
     };
     if committed.positions.len() != inputs.len() {

@@ -25,13 +25,16 @@ use crate::read::ReadView;
 use crate::replay::{ROW_BYTES, ReplaySource, Row};
 use crate::runtime::{Abandon, PlanKind};
 use crate::source::SourceError;
-use world::{MINUTE, NOON_US, Rows, World, count, from, max, once, rows, sum, windowed_count};
+use world::{
+    MINUTE, NOON_US, Rows, World, count, from, max, once, rows, sum, windowed_count, windowed_count_of,
+};
 
 fn watermark(delay_us: i64) -> Option<Watermark> {
     Some(Watermark {
         column: 2,
         delay_us,
         max_future_us: Some(Watermark::DEFAULT_MAX_FUTURE_US),
+        idle_timeout_us: None,
     })
 }
 
@@ -423,6 +426,60 @@ fn windows_close_without_input_once_the_watermark_has_moved() {
     world.settle();
     assert_eq!(world.engine().query(v.id).unwrap().totals.late_rows, 2);
     assert_eq!((world.newest(&v).len(), world.newest(&w)), (2, once(["2"])));
+}
+
+#[test]
+fn a_silent_input_holds_the_others_back_until_its_idle_timeout() {
+    let mut world = World::new(2);
+    let idle_after = |minutes: i64| {
+        watermark(0).map(|watermark| Watermark {
+            idle_timeout_us: Some(minutes * MINUTE),
+            ..watermark
+        })
+    };
+    let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+    let (a, b) = (
+        world.table(1, "a", idle_after(60)),
+        world.table(2, "b", idle_after(5)),
+    );
+    let both = from(&a)
+        .union(from(&b).build().unwrap())
+        .unwrap()
+        .build()
+        .unwrap();
+    let v = world.append(3, "v", &windowed_count_of(both));
+    world.insert(&b, &[("b", 1, NOON_US)]);
+    world.settle();
+    world.clock.advance(minutes(3));
+    // b is behind, but it spoke three minutes ago.
+    world.insert(&a, &[("a", 1, NOON_US + MINUTE), ("a", 1, NOON_US + 25 * MINUTE)]);
+    world.settle();
+    assert_eq!(world.newest(&v), Rows::new());
+    assert_eq!(world.turn(&v), Next::At(world.clock.now_us() + 2 * MINUTE));
+    // Silence begins anew with a run, since nobody listened in between.
+    world.clock.advance(minutes(1));
+    world.restart(4);
+    world.settle();
+    assert_eq!(world.turn(&v), Next::At(world.clock.now_us() + 5 * MINUTE));
+    world.clock.advance(minutes(5));
+    world.settle();
+    assert_eq!(world.newest(&v).len(), 1, "{:?}", world.newest(&v));
+    let watermarks = |world: &World| {
+        let inputs = world.engine().query(v.id).unwrap().inputs;
+        inputs.iter().map(|input| input.watermark_us).collect::<Vec<_>>()
+    };
+    assert_eq!(watermarks(&world), [Some(NOON_US + 25 * MINUTE); 2]);
+    // It may come back, and what it is late by is decided by the watermark as for any other.
+    world.insert(
+        &b,
+        &[("b", 1, NOON_US + 2 * MINUTE), ("b", 1, NOON_US + 26 * MINUTE)],
+    );
+    world.settle();
+    assert_eq!(world.engine().query(v.id).unwrap().totals.late_rows, 1);
+    assert_eq!(
+        watermarks(&world),
+        [Some(NOON_US + 25 * MINUTE), Some(NOON_US + 26 * MINUTE)]
+    );
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn sum_plan() -> Arc<Plan> {
         column: 2,
         delay_us: 0,
         max_future_us: Some(1_000),
+        idle_timeout_us: None,
     });
     let edges = vec![Edge {
         from: NodeId(0),

@@ -2,7 +2,7 @@
 
 use millpond_catalog::{Object, OutputMode, Trigger};
 use millpond_engine::progress::Progress;
-use millpond_engine::query::status::{QueryState, QueryStatus};
+use millpond_engine::query::status::{InputStatus, QueryState, QueryStatus};
 
 use super::running;
 use crate::pg_catalog::{Rows, SystemContext, Value};
@@ -116,6 +116,8 @@ pub fn watermarks(context: &SystemContext, rows: &mut Rows) {
         for input in status.inputs.iter().filter(|input| input.has_event_time) {
             let object = context.catalog.get(input.object);
             let (column, delay_us) = object.and_then(|o| event_time(o)).unzip();
+            let idle_timeout_us = { object.and_then(|o| o.watermark()) }.and_then(|w| w.idle_timeout_us);
+            let slowest = stalled_by(&status).filter(|slowest| slowest.watermark_us < input.watermark_us);
             rows.add([
                 ("query", (&status.name).into()),
                 ("source", (&input.name).into()),
@@ -126,9 +128,20 @@ pub fn watermarks(context: &SystemContext, rows: &mut Rows) {
                 ("future_rows", input.future_rows.into()),
                 ("null_event_time", input.null_event_time.into()),
                 ("late_rows", status.totals.late_rows.into()),
+                (
+                    "idle_timeout",
+                    idle_timeout_us.map_or(Value::Null, Value::Interval),
+                ),
+                ("stalled_by", slowest.map(|slowest| &slowest.name).into()),
             ]);
         }
     }
+}
+
+/// The input that holds the query's watermark back: the slowest; none has come before every watermark.
+fn stalled_by(status: &QueryStatus) -> Option<&InputStatus> {
+    let timed = status.inputs.iter().filter(|input| input.has_event_time);
+    timed.min_by_key(|input| input.watermark_us)
 }
 
 /// The column with the event time of a relation, and the delay of its watermark in microseconds.

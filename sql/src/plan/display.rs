@@ -218,12 +218,16 @@ impl Display for ObjectDraft {
             column,
             delay_us,
             max_future_us,
+            idle_timeout_us,
         }) = watermark
         {
             write!(
                 f,
                 "\n  watermark on column {column}, delay {delay_us} us, max future {max_future_us:?} us"
             )?;
+            if let Some(idle_timeout_us) = idle_timeout_us {
+                write!(f, ", idle after {idle_timeout_us} us")?;
+            }
         }
         write!(f, "\n  {}", self.create_sql)
     }

@@ -49,6 +49,9 @@ pub fn relation(relation: &Relation<'_>) -> String {
                 .map_or_else(|| "none".to_owned(), window::show);
             options.push(("max_future".to_owned(), max_future));
         }
+        if let Some(idle_timeout) = watermark.idle_timeout_us {
+            options.push(("idle_timeout".to_owned(), window::show(idle_timeout)));
+        }
     }
     let mut sql = format!("CREATE {} {}", relation.kind, relation.name);
     if !elements.is_empty() {

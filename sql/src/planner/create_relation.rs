@@ -11,7 +11,7 @@ use crate::statement::{CreateSource, CreateTable, RelationElements, WatermarkDef
 use crate::suggest;
 use crate::text::SourceText;
 
-use super::options::{max_future, refuse_unknown_table_options, relation_options};
+use super::options::{RelationOptions, max_future, refuse_unknown_table_options, relation_options};
 use super::{PlanContext, canonical, keys, literal, names, query, types, window};
 
 /// Columns that a relation may have.
@@ -57,7 +57,7 @@ pub fn plan_table(create: &CreateTable, text: &SourceText, context: &PlanContext
     let watermark = watermark(
         create.elements.watermark.as_ref(),
         &columns,
-        options.max_future_us,
+        &options,
         text,
         context,
     )?;
@@ -156,7 +156,7 @@ pub fn plan_source_at(
     let watermark = watermark(
         create.elements.watermark.as_ref(),
         &columns,
-        options.max_future_us,
+        &options,
         text,
         context,
     )?;
@@ -358,13 +358,17 @@ pub fn find_column(ident: &ast::Ident, columns: &[Column], text: &SourceText) ->
 fn watermark(
     definition: Option<&WatermarkDefinition>,
     columns: &[Column],
-    max_future_us: Option<Option<i64>>,
+    options: &RelationOptions,
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Option<Watermark>> {
     let Some(definition) = definition else {
-        return match max_future_us {
-            Some(_) => Err(Error::invalid("option \"max_future\" needs a watermark")
+        let said = [
+            ("max_future", options.max_future_us.is_some()),
+            ("idle_timeout", options.idle_timeout_us.is_some()),
+        ];
+        return match said.into_iter().find(|(_, said)| *said) {
+            Some((name, _)) => Err(Error::invalid(format!("option \"{name}\" needs a watermark"))
                 .with_hint("Add WATERMARK FOR column AS column - INTERVAL '..'.")),
             None => Ok(None),
         };
@@ -393,7 +397,8 @@ fn watermark(
     Ok(Some(Watermark {
         column,
         delay_us,
-        max_future_us: max_future(max_future_us),
+        max_future_us: max_future(options.max_future_us),
+        idle_timeout_us: options.idle_timeout_us.flatten(),
     }))
 }
 

@@ -36,6 +36,13 @@ pub const RELATION_OPTIONS: &[OptionDeclaration] = &[
         doc: "Rows whose event time is further ahead of the processing time do not move the watermark.",
     },
     OptionDeclaration {
+        name: "idle_timeout",
+        aliases: &["watermark_idle_timeout", "scan_watermark_idle_timeout"],
+        value: "interval or 'none'",
+        default: "'none'",
+        doc: "An input that gives no row for so long does not hold back the watermarks of a query with several inputs.",
+    },
+    OptionDeclaration {
         name: "append_only",
         aliases: &["appendonly"],
         value: "boolean",
@@ -112,6 +119,8 @@ fn refuse_repeated(options: &[WithOption], text: &SourceText) -> Result<()> {
 pub struct RelationOptions {
     /// `None`: not said.
     pub max_future_us: Option<Option<i64>>,
+    /// `None`: not said.
+    pub idle_timeout_us: Option<Option<i64>>,
     pub append_only: bool,
     pub others: Options,
 }
@@ -127,18 +136,19 @@ pub fn relation_options(options: &[WithOption], text: &SourceText) -> Result<Rel
         let at = |error: Error| error.or_position(Some(text.position_of_byte(option.position)));
         match find(&option.key, RELATION_OPTIONS).map(|d| d.name) {
             Some("max_future") => {
-                let off = ["none", "off"]
-                    .iter()
-                    .any(|w| option.value.eq_ignore_ascii_case(w));
-                let us = if off {
-                    None
-                } else {
-                    Some(window::microseconds(&option.value, "max_future").map_err(at)?)
-                };
+                let us = interval_or_none(option, "max_future").map_err(at)?;
                 if us.is_some_and(|us| us < 0) {
                     return Err(at(Error::invalid("max_future must not be negative")));
                 }
                 parsed.max_future_us = Some(us);
+            }
+            Some("idle_timeout") => {
+                let us = interval_or_none(option, "idle_timeout").map_err(at)?;
+                if us.is_some_and(|us| us <= 0) {
+                    return Err(at(Error::invalid("idle_timeout must be greater than zero")
+                        .with_hint("'none' turns it off.")));
+                }
+                parsed.idle_timeout_us = Some(us);
             }
             Some(_) => parsed.append_only = boolean(option).map_err(at)?,
             None => parsed.others.push(OptionEntry {
@@ -165,6 +175,17 @@ pub fn refuse_unknown_table_options(options: &[WithOption], of: &str, text: &Sou
 /// The default where nothing was said.
 pub fn max_future(said: Option<Option<i64>>) -> Option<i64> {
     said.unwrap_or(Some(Watermark::DEFAULT_MAX_FUTURE_US))
+}
+
+/// Microseconds; `None` where it is turned off.
+fn interval_or_none(option: &WithOption, name: &str) -> Result<Option<i64>> {
+    let off = ["none", "off"]
+        .iter()
+        .any(|word| option.value.eq_ignore_ascii_case(word));
+    match off {
+        true => Ok(None),
+        false => window::microseconds(&option.value, name).map(Some),
+    }
 }
 
 fn boolean(option: &WithOption) -> Result<bool> {

@@ -53,6 +53,7 @@ fn relation(object: ObjectId) -> RelationSource {
         column: TIME,
         delay_us: if object == G { G_DELAY_US } else { DELAY_US },
         max_future_us: None,
+        idle_timeout_us: None,
     };
     RelationSource {
         object,

@@ -7,7 +7,6 @@ use std::time::Duration;
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::Column as PlanColumn;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
 use millpond_catalog::{
@@ -111,9 +110,14 @@ pub(crate) fn sum(column: &str) -> Expr {
 
 /// `count(*) GROUP BY tumble(ts, 10 minutes)`.
 pub(crate) fn windowed_count(object: &Object) -> LogicalPlan {
-    let scan = from(object).build().unwrap();
-    let time = PlanColumn::new(Some(object.name.name.as_str()), "ts");
-    let windows = WindowAssign::try_new(scan, time, 10 * MINUTE, 10 * MINUTE, 0)
+    windowed_count_of(from(object).build().unwrap())
+}
+
+/// The same over rows with a column `ts`.
+pub(crate) fn windowed_count_of(rows: LogicalPlan) -> LogicalPlan {
+    let columns = rows.schema().columns().into_iter();
+    let time = columns.into_iter().find(|column| column.name == "ts").unwrap();
+    let windows = WindowAssign::try_new(rows, time, 10 * MINUTE, 10 * MINUTE, 0)
         .unwrap()
         .into_plan();
     LogicalPlanBuilder::from(windows)
