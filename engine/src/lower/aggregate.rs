@@ -22,6 +22,7 @@ use crate::logical::WindowAssign;
 use crate::lower::Lowering;
 use crate::lower::aggregate_call::{Call, call};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
+use crate::lower::join_times;
 use crate::lower::stream::{BoundId, Stream, Time, local, physical, window_schema};
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
@@ -345,6 +346,21 @@ impl Lowering<'_> {
         )
     }
 
+    /// The time of a key that is a bound of the window plus or minus a duration.
+    fn computed_time(&mut self, key: &Expr, size: i64, bound: BoundId, time: &Field) -> Option<Time> {
+        let (column, least) = join_times::shifted_time(key, &window_schema(time).ok()?)?;
+        let kind = match column {
+            0 => TimeKind::WindowStart { size },
+            _ => TimeKind::WindowEnd { size },
+        };
+        let event = self.bounds.as_event(Time { kind, bound });
+        let shifted = self.bounds.get(event).lagging(-least);
+        Some(Time {
+            kind: TimeKind::Event,
+            bound: self.bounds.id(shifted),
+        })
+    }
+
     /// The columns of the logical node from those of the operator: keys computed from the window, in their places.
     fn restored_columns(
         &mut self,
@@ -366,7 +382,11 @@ impl Lowering<'_> {
                 };
                 Some(self.closed(Time { kind, bound }))
             }
-            _ => None,
+            (KeyOrigin::Window(expr), Some((size, bound))) => {
+                let time = self.computed_time(expr, size, bound, window.map(|window| &window.field)?)?;
+                Some(self.closed(time))
+            }
+            (KeyOrigin::Own(_), _) | (_, None) => None,
         });
         let times: Vec<Option<Time>> = times
             .chain(std::iter::repeat_n(None, aggregate.aggr_expr.len()))

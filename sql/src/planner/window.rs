@@ -37,6 +37,8 @@ pub use interval::{microseconds, of_expr, show};
 
 const WINDOW_START: &str = "window_start";
 const WINDOW_END: &str = "window_end";
+/// The last moment of the window: an event time for windows over windows.
+const WINDOW_TIME: &str = "window_time";
 
 /// Plans `tumble(..)` and `hop(..)` in FROM.
 #[derive(Debug, Default)]
@@ -242,12 +244,18 @@ impl WindowRelations {
     }
 }
 
-/// The columns of `input` and the bounds of a window.
+/// The columns of `input`, the bounds of a window, and its last moment where the input has no column of that name.
 fn with_bounds(input: LogicalPlan, window: Expr) -> DataFusionResult<LogicalPlan> {
-    let exprs = input.schema().columns().into_iter().map(Expr::Column).chain([
+    let columns = input.schema().columns();
+    let microsecond = lit(ScalarValue::new_interval_mdn(0, 0, 1_000));
+    let last = { columns.iter() }
+        .all(|column| column.name != WINDOW_TIME)
+        .then(|| (get_field(window.clone(), Window::END) - microsecond).alias(WINDOW_TIME));
+    let bounds = [
         get_field(window.clone(), Window::START).alias(WINDOW_START),
         get_field(window, Window::END).alias(WINDOW_END),
-    ]);
+    ];
+    let exprs = columns.into_iter().map(Expr::Column).chain(bounds).chain(last);
     LogicalPlanBuilder::from(input.clone()).project(exprs)?.build()
 }
 
