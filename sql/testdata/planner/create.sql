@@ -158,7 +158,7 @@ CREATE TABLE x (a int) WITH (retention = '1 day')
 ----
 error InvalidParameterValue: unknown option "retention" for a table
   at 30: retention
-  hint: Known options: max_future, append_only.
+  hint: Known options: max_future, idle_timeout, append_only.
 
 ====
 CREATE TABLE x (a int) WITH (max_futur = '1 day')

@@ -80,10 +80,11 @@ CreateView v5 reads [1]
   ts timestamp without time zone
   window_start timestamp without time zone not null
   window_end timestamp without time zone not null
+  window_time timestamp without time zone not null
   ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default }
   CREATE STREAMING VIEW v5 AS SELECT * FROM hop(ev, ts, INTERVAL '1 minute', INTERVAL '5 minutes') w
   SubqueryAlias: w
-    Projection: ev.k, ev.v, ev.ts, ev.window_start AS window_start, ev.window_end AS window_end
+    Projection: ev.k, ev.v, ev.ts, ev.window_start AS window_start, ev.window_end AS window_end, ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
       WindowAssign: ev.ts size=300000000 slide=60000000 offset=0
         TableScan: ev projection=[k, v, ts]
 notice: hop: windows of size 5 minutes every 1 minute

@@ -18,8 +18,9 @@ Select reads [1]
   Event Time: timestamp without time zone
   window_start: timestamp with time zone
   window_end: timestamp with time zone
-  Projection: ev.k, ev.v, ev.ts, ev.Event Time, window_start, window_end
-    Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end
+  window_time: timestamp with time zone
+  Projection: ev.k, ev.v, ev.ts, ev.Event Time, window_start, window_end, window_time
+    Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end, ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
       WindowAssign: ev.ts size=300000000 slide=300000000 offset=0
         TableScan: ev
 
@@ -33,8 +34,9 @@ Select reads [1]
   Event Time: timestamp without time zone
   window_start: timestamp with time zone
   window_end: timestamp with time zone
-  Projection: ev.k, ev.v, ev.ts, ev.Event Time, window_start, window_end
-    Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end
+  window_time: timestamp with time zone
+  Projection: ev.k, ev.v, ev.ts, ev.Event Time, window_start, window_end, window_time
+    Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end, ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
       WindowAssign: ev.ts size=300000000 slide=300000000 offset=0
         TableScan: ev
 
@@ -48,9 +50,10 @@ Select reads [1]
   Event Time: timestamp without time zone
   window_start: timestamp with time zone
   window_end: timestamp with time zone
-  Projection: h.k, h.v, h.ts, h.Event Time, h.window_start, h.window_end
+  window_time: timestamp with time zone
+  Projection: h.k, h.v, h.ts, h.Event Time, h.window_start, h.window_end, h.window_time
     SubqueryAlias: h
-      Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end
+      Projection: ev.k, ev.v, ev.ts, ev.Event Time, ev.window_start AS window_start, ev.window_end AS window_end, ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
         WindowAssign: ev.ts size=300000000 slide=60000000 offset=0
           TableScan: ev
 notice: hop: windows of size 5 minutes every 1 minute
@@ -63,12 +66,14 @@ Select reads [1]
   et: timestamp without time zone
   window_start: timestamp without time zone
   window_end: timestamp without time zone
-  Projection: x.k, x.et, x.window_start, x.window_end
+  window_time: timestamp without time zone
+  Projection: x.k, x.et, x.window_start, x.window_end, x.window_time
     SubqueryAlias: x
-      WindowAssign: et size=3600000000 slide=3600000000 offset=900000000
-        Projection: ev.k, ev.Event Time AS et
-          Filter: ev.v > Int32(1)
-            TableScan: ev
+      Projection: ev.k, et, window_start, window_end, window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
+        WindowAssign: et size=3600000000 slide=3600000000 offset=900000000
+          Projection: ev.k, ev.Event Time AS et
+            Filter: ev.v > Int32(1)
+              TableScan: ev
 
 ====
 SELECT w.k, window_end, sum(v) FROM tumble(public.ev, ev.ts, INTERVAL '1 minute') w GROUP BY w.k, window_end
@@ -80,7 +85,7 @@ Select reads [1]
   Projection: w.k, w.window_end, sum(w.v) AS sum
     Aggregate: groupBy=[[w.k, w.window_end]], aggr=[[sum(CAST(w.v AS Int64))]]
       SubqueryAlias: w
-        Projection: public.ev.k, public.ev.v, public.ev.ts, public.ev.Event Time, public.ev.window_start AS window_start, public.ev.window_end AS window_end
+        Projection: public.ev.k, public.ev.v, public.ev.ts, public.ev.Event Time, public.ev.window_start AS window_start, public.ev.window_end AS window_end, public.ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
           WindowAssign: public.ev.ts size=60000000 slide=60000000 offset=0
             TableScan: public.ev
 
