@@ -19,7 +19,7 @@ use crate::dataflow::{Dataflow, Distribution, NodeKind};
 use crate::epoch::{Epoch, EpochContext, OperatorContext};
 use crate::hash::{hash_rows, worker_of};
 use crate::oneoff::{OneoffOptions, Readable, execute};
-use crate::operator::{Operator, Output, StateBatch};
+use crate::operator::{LateRow, Operator, Output, StateBatch};
 use crate::source::BadRow;
 
 /// A sequence of numbers that a seed fixes.
@@ -64,6 +64,7 @@ pub(super) struct Harness {
     pub result: Rows,
     pub bad_rows: Vec<BadRow>,
     pub late: u64,
+    pub late_rows: Vec<LateRow>,
     pub null_time: u64,
     pub groups: u64,
 }
@@ -82,6 +83,7 @@ impl Harness {
             result: Rows::new(),
             bad_rows: Vec::new(),
             late: 0,
+            late_rows: Vec::new(),
             null_time: 0,
             groups: 0,
         };
@@ -200,6 +202,7 @@ impl Harness {
                         let operator = self.workers[worker][index].as_mut().expect("an operator");
                         operator.seal(&contexts[worker][index], &mut output).unwrap();
                         self.bad_rows.extend(output.bad_rows);
+                        self.late_rows.extend(output.late_rows);
                         for changes in &output.changes {
                             assert_eq!(changes.schema(), node.schema, "{}", node.name);
                             let negative = changes
@@ -222,6 +225,11 @@ impl Harness {
         }
         self.checkpoint(random.chance(20));
         self.epoch += 1;
+    }
+
+    /// As if each input had brought a row of this time.
+    pub fn reach(&mut self, time_us: i64) {
+        self.seen.fill(Some(time_us));
     }
 
     /// As the query driver does: event times of the epochs before count.
