@@ -10,11 +10,13 @@
 //! | variance, var_pop, stddev, stddev_pop | integers, numeric | numeric with at least 16 digits after the point |
 //! | variance, var_pop, stddev, stddev_pop | real, double precision | double precision, exact before the one rounding |
 //! | min, max | real, double precision | the same, with NaN greater than any number |
+//! | mode, percentile_disc | anything with an order | the same |
 //!
 //! Streaming and one-off queries share the accumulators, so their results are equal to the last bit. `count`, and `min`
 //! and `max` of other types, are DataFusion's.
 
 mod adapter;
+mod ordered_set;
 
 use std::sync::Arc;
 
@@ -61,7 +63,7 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
             .into(),
         ),
     ];
-    summing.chain(extremes).collect()
+    summing.chain(extremes).chain(ordered_set::functions()).collect()
 }
 
 /// Functions that read sums: name, other names, and what is read.
