@@ -1,8 +1,7 @@
 //! Evaluation of expressions over batches, with rows that fail told apart from rows that do not.
 //!
 //! Evaluation is vectorised. Only when a batch fails is it halved until the failing rows stand alone, so that a division
-//! by zero in one row costs that row and no other. An expression is a function of its row and the epoch's processing
-//! time, so a retraction fails exactly when the insertion did, and both stay out of the result.
+//! by zero in one row costs that row and no other. An expression is a function of its row and the epoch's times, so a retraction fails exactly when the insertion did, and both stay out of the result.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,13 +12,14 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::json::LineDelimitedWriter;
-use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::{ColumnarValue, Expr, Volatility, create_udf};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use millpond_storage::ChangeBatch;
 
+use crate::epoch::OperatorContext;
 use crate::error::{Error, Result};
 use crate::operator::Output;
 use crate::source::BadRow;
@@ -27,76 +27,101 @@ use crate::source::BadRow;
 /// Name of the function that stands for the epoch's processing time in a streaming query.
 pub const PROCESSING_TIME: &str = "processing_time";
 
-/// The processing time of the running epoch, shared by the expressions of one operator instance.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ProcessingTime(Arc<AtomicI64>);
+/// Name of the function that stands for a watermark of the epoch in a streaming query.
+pub const CURRENT_WATERMARK: &str = "current_watermark";
+/// What lowering puts in its place where it has found which watermark it is.
+const EPOCH_WATERMARK: &str = "epoch_watermark";
 
-impl ProcessingTime {
-    pub fn set(&self, time_us: i64) {
-        self.0.store(time_us, Ordering::Relaxed);
+/// A call that the [`EpochTimes`] of a `Map` answer.
+pub(crate) fn epoch_watermark(zone: Option<Arc<str>>) -> Expr {
+    let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone);
+    let body = Arc::new(|_: &[ColumnarValue]| exec_err!("a watermark outside of an epoch"));
+    create_udf(EPOCH_WATERMARK, Vec::new(), data_type, Volatility::Stable, body).call(Vec::new())
+}
+
+/// The times that are constant in the running epoch, shared by the expressions of one operator instance.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EpochTimes {
+    processing_time: Arc<AtomicI64>,
+    /// `NONE` before there is one.
+    watermark: Arc<AtomicI64>,
+}
+
+/// A time that is not there.
+const NONE: i64 = i64::MIN;
+
+impl EpochTimes {
+    pub fn set(&self, context: &OperatorContext) {
+        self.processing_time
+            .store(context.processing_time_us, Ordering::Relaxed);
+        self.watermark
+            .store(context.late().unwrap_or(NONE), Ordering::Relaxed);
     }
 
-    /// `expr` with every call of `processing_time()` reading this cell.
+    /// `expr` with every call that stands for such a time reading its cell.
     pub fn bind(&self, expr: &Arc<dyn PhysicalExpr>) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
-        let bound =
-            Arc::clone(expr).transform_up(|expr| match expr.downcast_ref::<ScalarFunctionExpr>() {
-                Some(call) if call.name() == PROCESSING_TIME => {
-                    let DataType::Timestamp(TimeUnit::Microsecond, zone) = call.return_type() else {
-                        return Err(DataFusionError::Plan(format!(
-                            "{PROCESSING_TIME}() must be a timestamp"
-                        )));
-                    };
-                    let time = ProcessingTimeExpr {
-                        now: self.clone(),
-                        zone: zone.clone(),
-                    };
-                    Ok(Transformed::yes(Arc::new(time) as _))
-                }
-                _ => Ok(Transformed::no(expr)),
-            })?;
+        let bound = Arc::clone(expr).transform_up(|expr| {
+            let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else {
+                return Ok(Transformed::no(expr));
+            };
+            let (name, cell) = match call.name() {
+                PROCESSING_TIME => (PROCESSING_TIME, &self.processing_time),
+                EPOCH_WATERMARK => (CURRENT_WATERMARK, &self.watermark),
+                _ => return Ok(Transformed::no(expr)),
+            };
+            let DataType::Timestamp(TimeUnit::Microsecond, zone) = call.return_type() else {
+                return Err(DataFusionError::Plan(format!("{name}() must be a timestamp")));
+            };
+            Ok(Transformed::yes(Arc::new(EpochTimeExpr {
+                name,
+                cell: Arc::clone(cell),
+                zone: zone.clone(),
+            }) as _))
+        })?;
         Ok(bound.data)
     }
 }
 
 #[derive(Debug)]
-struct ProcessingTimeExpr {
-    now: ProcessingTime,
+struct EpochTimeExpr {
+    name: &'static str,
+    cell: Arc<AtomicI64>,
     zone: Option<Arc<str>>,
 }
 
-impl PartialEq for ProcessingTimeExpr {
+impl PartialEq for EpochTimeExpr {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.now.0, &other.now.0) && self.zone == other.zone
+        Arc::ptr_eq(&self.cell, &other.cell) && self.zone == other.zone
     }
 }
 
-impl Eq for ProcessingTimeExpr {}
+impl Eq for EpochTimeExpr {}
 
-impl Hash for ProcessingTimeExpr {
+impl Hash for EpochTimeExpr {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.now.0).hash(state);
+        Arc::as_ptr(&self.cell).hash(state);
     }
 }
 
-impl fmt::Display for ProcessingTimeExpr {
+impl fmt::Display for EpochTimeExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PROCESSING_TIME}()")
+        write!(f, "{}()", self.name)
     }
 }
 
-impl PhysicalExpr for ProcessingTimeExpr {
+impl PhysicalExpr for EpochTimeExpr {
     fn data_type(&self, _input_schema: &Schema) -> DataFusionResult<DataType> {
         Ok(DataType::Timestamp(TimeUnit::Microsecond, self.zone.clone()))
     }
 
     fn nullable(&self, _input_schema: &Schema) -> DataFusionResult<bool> {
-        Ok(false)
+        Ok(self.name == CURRENT_WATERMARK)
     }
 
     fn evaluate(&self, _batch: &RecordBatch) -> DataFusionResult<ColumnarValue> {
-        let now = self.now.0.load(Ordering::Relaxed);
+        let time = self.cell.load(Ordering::Relaxed);
         Ok(ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(
-            Some(now),
+            (time != NONE).then_some(time),
             self.zone.clone(),
         )))
     }

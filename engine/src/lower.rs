@@ -9,6 +9,7 @@ mod aggregate_call;
 mod aggregate_columns;
 mod complete;
 mod constant;
+mod current_watermark;
 mod dedup;
 mod empty;
 mod first_rows;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 mod array_compare;
+mod current_watermark;
 mod dedup_within;
 mod extract;
 mod float_cast;
@@ -27,6 +28,7 @@ mod timezone;
 mod window;
 
 pub use array_compare::ArrayCompare;
+pub use current_watermark::CurrentWatermark;
 pub use dedup_within::DedupWithin;
 pub use extract::Extract;
 pub use float_cast::FloatCast;
@@ -49,6 +51,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let sign = datafusion::functions::math::signum().as_ref().clone();
     let mut functions = vec![
         Arc::new(sign.with_aliases(["sign"])),
+        Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
         Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),

@@ -33,6 +33,9 @@ impl Lowering<'_> {
             .map(|expr| self.time_of(&stream, expr))
             .collect::<Result<Vec<_>>>()?;
         let key = stream.key_after(exprs)?;
+        let exprs = { exprs.iter() }
+            .map(|expr| self.with_watermark(&mut stream, expr))
+            .collect::<Result<Vec<_>>>()?;
         let mut projected: Vec<(Arc<dyn PhysicalExpr>, Field)> = Vec::new();
         let mut columns = Vec::with_capacity(exprs.len());
         for (expr, field) in exprs.iter().zip(schema.fields()) {
@@ -111,7 +114,8 @@ impl Lowering<'_> {
                 }
                 (_, false) => {}
             }
-            let predicate = stream.physical(predicate)?;
+            let predicate = self.with_watermark(&mut stream, predicate)?;
+            let predicate = stream.physical(&predicate)?;
             stream.steps.push(MapStep::Filter(predicate));
         }
         // Last, so that it keeps only what the others pass.
@@ -213,7 +217,9 @@ impl Lowering<'_> {
             output: Arc::clone(&stream.real),
             fail_on_error: self.options.fail_on_error,
         };
-        let properties = stream.properties();
+        let mut properties = stream.properties();
+        let read = { stream.watermark.take() }.map(|bound| self.bounds.get(bound).clone());
+        properties.bounds.extend(read);
         let kind = NodeKind::Operator(OperatorSpec::Map(spec));
         stream.node = self.add(
             kind,

@@ -15,7 +15,7 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{Distribution, Edge, NodeId, Properties};
 use crate::error::Result;
-use crate::expression::PROCESSING_TIME;
+use crate::expression::{CURRENT_WATERMARK, PROCESSING_TIME};
 use crate::logical::WindowAssign;
 use crate::lower::unsupported;
 use crate::operator::spec::MapStep;
@@ -39,6 +39,8 @@ pub(super) struct Stream {
     pub times: Vec<Option<Time>>,
     pub append_only: bool,
     pub key: Option<Vec<usize>>,
+    /// The watermark that the steps read, if they do.
+    pub watermark: Option<BoundId>,
 }
 
 /// Where a column comes from while a window assignment is pending.
@@ -140,6 +142,7 @@ impl Stream {
             times,
             append_only,
             key: None,
+            watermark: None,
         }
     }
 
@@ -308,6 +311,13 @@ pub(super) fn check_functions(expr: &Expr, append_only: bool) -> Result<()> {
                     "its input can change, and a row would not have the same time when it is taken back",
                     "Compare it with a time or day of the row in WHERE, as in ts > now() - INTERVAL '1 hour' (a month is no \
                      fixed time), or read from a stream or a source, where rows are only added.",
+                ))
+            }
+            Expr::ScalarFunction(call) if call.name() == CURRENT_WATERMARK => {
+                Err(unsupported::clause_error(
+                    "current_watermark() here",
+                    "it is known for a row of a SELECT and in WHERE, not within an aggregate, a join or a window",
+                    "Compute it in a subquery: FROM (SELECT *, current_watermark(ts) AS w FROM t).",
                 ))
             }
             Expr::ScalarFunction(call)

@@ -14,13 +14,13 @@ use millpond_storage::ChangeBatch;
 
 use crate::epoch::OperatorContext;
 use crate::error::Result;
-use crate::expression::{FailurePolicy, ProcessingTime};
+use crate::expression::{EpochTimes, FailurePolicy};
 use crate::operator::spec::{MapSpec, MapStep};
 use crate::operator::{Operator, Output};
 
 pub(crate) struct Map {
     steps: Vec<Step>,
-    now: ProcessingTime,
+    times: EpochTimes,
     policy: FailurePolicy,
 }
 
@@ -36,14 +36,14 @@ enum Step {
 
 impl Map {
     pub fn new(spec: &MapSpec, name: &str) -> Result<Self> {
-        let now = ProcessingTime::default();
+        let times = EpochTimes::default();
         let policy = FailurePolicy {
             position: name.to_owned(),
             fail: spec.fail_on_error,
         };
         Ok(Self {
-            steps: compile(spec, &now)?,
-            now,
+            steps: compile(spec, &times)?,
+            times,
             policy,
         })
     }
@@ -51,7 +51,7 @@ impl Map {
 
 impl Operator for Map {
     fn begin(&mut self, context: &OperatorContext) -> Result<()> {
-        self.now.set(context.processing_time_us);
+        self.times.set(context);
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Operator for Map {
 }
 
 /// Binds the steps to this instance; a filter keeps no column that only the predicate needs.
-fn compile(spec: &MapSpec, now: &ProcessingTime) -> DataFusionResult<Vec<Step>> {
+fn compile(spec: &MapSpec, times: &EpochTimes) -> DataFusionResult<Vec<Step>> {
     let mut steps = Vec::with_capacity(spec.steps.len());
     // Which column of the specified input stands at each position of the batch, after the filters so far.
     let mut present: Vec<usize> = (0..spec.input.fields().len()).collect();
@@ -72,7 +72,7 @@ fn compile(spec: &MapSpec, now: &ProcessingTime) -> DataFusionResult<Vec<Step>> 
     for (i, step) in spec.steps.iter().enumerate() {
         match step {
             MapStep::Filter(predicate) => {
-                let predicate = renumber(now.bind(predicate)?, &present)?;
+                let predicate = renumber(times.bind(predicate)?, &present)?;
                 let needed = needed_after(&spec.steps[i + 1..]);
                 let is_needed = |column: &usize| needed.as_ref().is_none_or(|needed| needed.contains(column));
                 let keep: Vec<usize> = (0..present.len())
@@ -87,7 +87,7 @@ fn compile(spec: &MapSpec, now: &ProcessingTime) -> DataFusionResult<Vec<Step>> 
                 });
             }
             MapStep::Project(exprs, projected) => {
-                let exprs = exprs.iter().map(|expr| renumber(now.bind(expr)?, &present));
+                let exprs = exprs.iter().map(|expr| renumber(times.bind(expr)?, &present));
                 steps.push(Step::Project(
                     exprs.collect::<DataFusionResult<_>>()?,
                     Arc::clone(projected),

@@ -2,7 +2,8 @@
 
 use millpond_catalog::WatermarkPolicy;
 
-use crate::dataflow::{Dataflow, Input};
+use crate::dataflow::{Dataflow, Input, Node, NodeKind};
+use crate::operator::spec::OperatorSpec;
 
 /// What the watermarks of the next epoch follow from, by input.
 pub(crate) struct Seen<'a> {
@@ -88,7 +89,10 @@ pub(crate) fn next(inputs: &[Input], policy: WatermarkPolicy, seen: &Seen<'_>) -
 
 /// Going from watermarks `last` to `next` can change the result without any input.
 pub(crate) fn moves_result(dataflow: &Dataflow, last: &[Option<i64>], next: &[Option<i64>]) -> bool {
-    let bounds = dataflow.nodes.iter().flat_map(|node| &node.properties.bounds);
+    // One that shows the watermark beside its rows does so for the rows that come.
+    let shows = |node: &&Node| matches!(node.kind, NodeKind::Operator(OperatorSpec::Map(_)));
+    let nodes = dataflow.nodes.iter().filter(|node| !shows(node));
+    let bounds = nodes.flat_map(|node| &node.properties.bounds);
     last != next && { bounds }.any(|bound| bound.value(last) != bound.value(next))
 }
 
