@@ -18,11 +18,12 @@ mod nullable;
 mod numeric;
 mod numeric_divide;
 mod numeric_multiply;
-mod numeric_text;
 mod processing_time;
+pub mod row;
 mod session_window;
 mod single_value;
 mod sized;
+mod text_cast;
 mod timestamp_difference;
 mod timezone;
 mod window;
@@ -37,25 +38,23 @@ pub use interval_key::IntervalKey;
 pub use nullable::Nullable;
 pub use numeric_divide::NumericDivide;
 pub use numeric_multiply::NumericMultiply;
-pub use numeric_text::NumericText;
 pub use processing_time::ProcessingTime;
+pub use row::RowFunction;
 pub use session_window::SessionWindow;
 pub use single_value::SingleValue;
 pub use sized::SizedText;
+pub use text_cast::{FromText, ToText};
 pub use timestamp_difference::TimestampDifference;
 pub use timezone::AtTimeZone;
 pub use window::Window;
 
 /// All of them. The order has no meaning.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
-    let sign = datafusion::functions::math::signum().as_ref().clone();
     let mut functions = vec![
-        Arc::new(sign.with_aliases(["sign"])),
         Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
         Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),
-        Arc::new(ScalarUDF::new_from_impl(NumericText::default())),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
         Arc::new(ScalarUDF::new_from_impl(SessionWindow::default())),
         Arc::new(ScalarUDF::new_from_impl(TimestampDifference::default())),
@@ -67,5 +66,6 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     functions.extend(Extract::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(Formatted::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(SizedText::all());
+    functions.extend(RowFunction::all());
     functions
 }

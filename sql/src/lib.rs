@@ -17,6 +17,7 @@ mod settings;
 pub mod statement;
 mod suggest;
 mod text;
+pub mod text_form;
 mod time_zone;
 
 pub use error::{Error, ErrorKind, Result};

@@ -27,6 +27,7 @@ mod definition;
 mod drop;
 mod explain;
 mod expression;
+mod interval_order;
 mod keys;
 mod literal;
 mod locate;

@@ -4,10 +4,7 @@
 //! not the one its SQL type is stored in (a nanosecond timestamp out of a function, say) is cast first.
 
 mod binary;
-pub mod datetime;
-pub mod interval;
 mod nested;
-pub mod numeric;
 mod text;
 
 use std::ops::Range;
@@ -25,6 +22,7 @@ use crate::pg::format::Format;
 
 pub use interval::IntervalStyle;
 pub use millpond_sql::TimeZone;
+pub use millpond_sql::text_form::{datetime, interval, numeric};
 
 /// Settings of a session that change how values print.
 #[derive(Clone, Default)]

@@ -14,7 +14,7 @@ use datafusion::scalar::ScalarValue;
 use millpond_catalog::{SqlType, SystemType};
 use sqlparser::ast::BinaryOperator;
 
-use crate::function::{IntervalKey, NumericDivide, NumericMultiply, TimestampDifference};
+use crate::function::{IntervalKey, NumericDivide, NumericMultiply, RowFunction, TimestampDifference};
 
 use super::literal;
 
@@ -46,6 +46,18 @@ impl ExprPlanner for Operators {
         Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }))
     }
 
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(RowFunction::call("substr", args)))
+    }
+
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(RowFunction::call("strpos", args)))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(RowFunction::call("overlay", args)))
+    }
+
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let RawBinaryExpr { op, left, right } = expr;
         if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
@@ -67,6 +79,16 @@ impl ExprPlanner for Operators {
         {
             let compared = binary_expr(IntervalKey::of(left), operator, IntervalKey::of(right));
             return Ok(PlannerResult::Planned(compared));
+        }
+        if let Some(planned) = of_arrays(&op, &left, &right, schema) {
+            return Ok(PlannerResult::Planned(planned));
+        }
+        let (left, right, types) = as_typed(&op, left, right, types, schema);
+        if let Some(planned) = types
+            .as_ref()
+            .and_then(|types| of_intervals(&op, &left, &right, types))
+        {
+            return Ok(PlannerResult::Planned(planned));
         }
         // A real beside another number than a real is a double.
         let (left, right) = match &types {
@@ -118,6 +140,89 @@ impl ExprPlanner for Operators {
             Some(expr) => PlannerResult::Planned(expr),
             None => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
+    }
+}
+
+/// What arrays contain and share.
+fn of_arrays(op: &BinaryOperator, left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (name, left, right) = match op {
+        BinaryOperator::AtArrow => ("array_contains_all", left, right),
+        BinaryOperator::ArrowAt => ("array_contains_all", right, left),
+        BinaryOperator::PGOverlap => ("array_overlap", left, right),
+        _ => return None,
+    };
+    let is_list = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::List(_)));
+    (is_list(left) || is_list(right)).then(|| RowFunction::call(name, vec![left.clone(), right.clone()]))
+}
+
+/// Operands of the types that Postgres gives them. A day beside an interval or a time of the day, and one compared with a timestamp, is the timestamp of its beginning. The
+/// library would let a day remain one, or count in nanoseconds.
+fn as_typed(
+    op: &BinaryOperator,
+    left: Expr,
+    right: Expr,
+    types: Option<(DataType, DataType)>,
+    schema: &DFSchema,
+) -> (Expr, Expr, Option<(DataType, DataType)>) {
+    let known = match (&types, comparison(op)) {
+        (Some(types), _) => Some(types.clone()),
+        (None, Some(_)) => left.get_type(schema).ok().zip(right.get_type(schema).ok()),
+        (None, None) => None,
+    };
+    let Some((l, r)) = known else {
+        return (left, right, types);
+    };
+    let cast = |expr: Expr, target: &DataType| Expr::Cast(Cast::new(Box::new(expr), target.clone()));
+    let (timestamp, interval) = (SqlType::Timestamp.arrow(), SqlType::Interval.arrow());
+    let arithmetic = matches!(op, BinaryOperator::Plus | BinaryOperator::Minus);
+    let is_interval = |t: &DataType| matches!(t, DataType::Interval(_));
+    let is_time = |t: &DataType| matches!(t, DataType::Time64(_));
+    match (&l, &r) {
+        (DataType::Date32, r) if arithmetic && (is_interval(r) || is_time(r)) => {
+            let right = if is_time(r) { cast(right, &interval) } else { right };
+            (cast(left, &timestamp), right, Some((timestamp, interval)))
+        }
+        (l, DataType::Date32) if *op == BinaryOperator::Plus && (is_interval(l) || is_time(l)) => {
+            let left = if is_time(l) { cast(left, &interval) } else { left };
+            (left, cast(right, &timestamp), Some((interval, timestamp)))
+        }
+        (DataType::Date32, DataType::Timestamp(_, zone)) if !arithmetic || *op == BinaryOperator::Minus => {
+            let target = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, zone.clone());
+            (cast(left, &target), right, types.map(|_| (target.clone(), r)))
+        }
+        (DataType::Timestamp(_, zone), DataType::Date32) if !arithmetic || *op == BinaryOperator::Minus => {
+            let target = DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, zone.clone());
+            (left, cast(right, &target), types.map(|_| (l, target.clone())))
+        }
+        // A numeric beside a float is one: floats have more values.
+        (l, DataType::Float32 | DataType::Float64) if comparison(op).is_some() && l.is_decimal() => {
+            (cast(left, &DataType::Float64), right, types)
+        }
+        (DataType::Float32 | DataType::Float64, r) if comparison(op).is_some() && r.is_decimal() => {
+            (left, cast(right, &DataType::Float64), types)
+        }
+        _ => (left, right, types),
+    }
+}
+
+/// Multiples and parts of intervals.
+fn of_intervals(
+    op: &BinaryOperator,
+    left: &Expr,
+    right: &Expr,
+    types: &(DataType, DataType),
+) -> Option<Expr> {
+    use crate::function::row::time::{DIVIDE, MULTIPLY};
+    let is_interval = |t: &DataType| matches!(t, DataType::Interval(_));
+    let call = |name, interval: &Expr, number: &Expr| {
+        let number = Expr::Cast(Cast::new(Box::new(number.clone()), DataType::Float64));
+        Some(RowFunction::call(name, vec![interval.clone(), number]))
+    };
+    match (op, types) {
+        (BinaryOperator::Multiply, (l, r)) if is_interval(l) && r.is_numeric() => call(MULTIPLY, left, right),
+        (BinaryOperator::Multiply, (l, r)) if l.is_numeric() && is_interval(r) => call(MULTIPLY, right, left),
+        (BinaryOperator::Divide, (l, r)) if is_interval(l) && r.is_numeric() => call(DIVIDE, left, right),
+        _ => None,
     }
 }
 

@@ -10,15 +10,15 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
-use datafusion::logical_expr::expr::{Between, Case, InList};
+use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::float_text::{write_f32, write_f64};
-use crate::function::{FloatCast, NumericText};
+use crate::function::{FloatCast, FromText, RowFunction, ToText, row};
+use crate::text_form;
 
 mod array;
 mod datetime;
@@ -129,21 +129,8 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
     if let Expr::Case(case) = expr {
         return Expr::Case(with_common_float(case, schema));
     }
-    if let Expr::Cast(cast) = &expr
-        && *cast.field.data_type() == DataType::Utf8
-        && !matches!(*cast.expr, Expr::Literal(..))
-        && is_float(&cast.expr, schema)
-    {
-        return FloatCast::to_text(cast.expr.as_ref().clone());
-    }
-    if let Expr::Cast(cast) = &expr
-        && *cast.field.data_type() == DataType::Utf8
-        && cast
-            .expr
-            .get_type(schema)
-            .is_ok_and(|from| from == SqlType::PLAIN_NUMERIC)
-    {
-        return NumericText::of(cast.expr.as_ref().clone());
+    if let Some(replaced) = replacement(&expr, schema) {
+        return replaced;
     }
     if let Expr::ScalarFunction(function) = &expr
         && function.func.name() == "round"
@@ -189,6 +176,113 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
         },
         other => other,
     }
+}
+
+/// What stands in place of an expression that means something else in the library.
+fn replacement(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    if let Expr::Cast(cast) = expr
+        && let Some(replaced) = text_cast(cast, schema)
+    {
+        return Some(replaced);
+    }
+    if let Expr::Cast(cast) = expr
+        && let Some(replaced) = time_cast(cast, schema)
+    {
+        return Some(replaced);
+    }
+    if let Expr::ScalarFunction(function) = expr
+        && ["concat", "concat_ws"].contains(&function.func.name())
+    {
+        return Some(with_texts(function.clone(), schema));
+    }
+    if let Expr::ScalarFunction(function) = expr
+        && function.func.name() == "date_trunc"
+        && let [unit @ Expr::Literal(ScalarValue::Utf8(Some(text)), _), value] = function.args.as_slice()
+        && [
+            "week",
+            "month",
+            "quarter",
+            "year",
+            "decade",
+            "century",
+            "millennium",
+        ]
+        .contains(&text.trim().to_ascii_lowercase().as_str())
+        && matches!(value.get_type(schema), Ok(DataType::Timestamp(_, None)))
+    {
+        return Some(RowFunction::call(
+            row::time::TRUNCATE,
+            vec![unit.clone(), value.clone()],
+        ));
+    }
+    if let Expr::Negative(value) = expr
+        && !matches!(**value, Expr::Literal(..))
+        && is_float(value, schema)
+    {
+        return Some(RowFunction::call("float_negative", vec![value.as_ref().clone()]));
+    }
+    None
+}
+
+/// A cast to text, or from it, as Postgres prints and reads values. Literals are read while planning, and numbers from
+/// text by the library.
+fn text_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
+    if matches!(*cast.expr, Expr::Literal(..)) {
+        return None;
+    }
+    let (_, from) = cast.expr.to_field(schema).ok()?;
+    let (from_type, target) = (from.data_type(), cast.field.data_type());
+    if *target == DataType::Utf8 {
+        let known = !from_type.is_string() && text_form::is_known(from_type);
+        return known.then(|| ToText::of(cast.expr.as_ref().clone()));
+    }
+    let is_text = from_type.is_string() && !matches!(SqlType::of(&from), SqlType::System(_));
+    let read = matches!(
+        SqlType::of(&cast.field),
+        SqlType::Bool
+            | SqlType::Bytea
+            | SqlType::Date
+            | SqlType::Time
+            | SqlType::Timestamp
+            | SqlType::TimestampTz
+            | SqlType::Interval
+            | SqlType::Array(_)
+    );
+    let stored = SqlType::of(&cast.field).arrow() == *target;
+    (is_text && read && stored).then(|| FromText::of(cast.expr.as_ref().clone(), &cast.field))
+}
+
+/// The library has no casts between times of a day and intervals.
+fn time_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
+    let value = || vec![cast.expr.as_ref().clone()];
+    match (cast.expr.get_type(schema).ok()?, cast.field.data_type()) {
+        (DataType::Time64(_), DataType::Interval(_)) => Some(RowFunction::call(row::time::OF_TIME, value())),
+        (DataType::Interval(_), DataType::Time64(_)) => Some(RowFunction::call(row::time::TO_TIME, value())),
+        _ => None,
+    }
+}
+
+/// `concat` takes values of any type: a boolean is one letter there.
+fn with_texts(mut function: ScalarFunction, schema: &DFSchema) -> Expr {
+    for argument in &mut function.args {
+        let value = std::mem::replace(argument, Expr::Literal(ScalarValue::Null, None));
+        *argument = match value.get_type(schema) {
+            Ok(DataType::Boolean) => {
+                let text = |text: &str| Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None);
+                let null = Expr::Literal(ScalarValue::Utf8(None), None);
+                let branches = vec![
+                    (Box::new(value.clone()), Box::new(text("t"))),
+                    (Box::new(Expr::Not(Box::new(value))), Box::new(text("f"))),
+                ];
+                Expr::Case(Case::new(None, branches, Some(Box::new(null))))
+            }
+            Ok(other) if !other.is_string() && !other.is_null() && text_form::is_known(&other) => {
+                ToText::of(value)
+            }
+            _ => value,
+        };
+    }
+    Expr::ScalarFunction(function)
 }
 
 /// Beside a double, a numeric branch of CASE is a double.
@@ -342,8 +436,10 @@ pub fn cast_scalar(value: &ScalarValue, field: &Field, time_zone: &str) -> Resul
     {
         return cast_text(text, &sql_type, field.data_type(), time_zone);
     }
-    if *field.data_type() == DataType::Utf8 && value.data_type().is_floating() {
-        return Ok(float_text(value).map(|text| ScalarValue::Utf8(Some(text))));
+    if *field.data_type() == DataType::Utf8
+        && let Some(text) = ToText::of_scalar(value, time_zone)
+    {
+        return Ok(Some(ScalarValue::Utf8(Some(text))));
     }
     if field.data_type().is_floating()
         && let Some(text) = decimal_text(value)
@@ -367,16 +463,6 @@ fn decimal_text(value: &ScalarValue) -> Option<String> {
         ScalarValue::Decimal256(Some(value), _, scale) => Some(format!("{value}e{}", -i32::from(*scale))),
         _ => None,
     }
-}
-
-fn float_text(value: &ScalarValue) -> Option<String> {
-    let mut text = String::new();
-    match value {
-        ScalarValue::Float64(Some(value)) => write_f64(*value, &mut text).ok()?,
-        ScalarValue::Float32(Some(value)) => write_f32(*value, &mut text).ok()?,
-        _ => return None,
-    }
-    Some(text)
 }
 
 /// A text as a value of a type, as a literal in its place would be read: what a client sends for a parameter.

@@ -23,7 +23,8 @@ use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
 use super::write::TargetRows;
 use super::{
-    PlanContext, Purpose, literal, names, parameters, rules, set_operation, subquery, types, window,
+    PlanContext, Purpose, interval_order, literal, names, parameters, rules, set_operation, subquery, types,
+    window,
 };
 
 /// A planned query.
@@ -93,11 +94,13 @@ pub fn plan_over(
         let plan = window::assign(plan, context.relations)?;
         let plan = window::set_watermarks(plan, context.relations)?;
         set_operation::check(&plan)?;
+        let plan = set_operation::align_floats(plan)?;
         let plan = set_operation::count_rows(plan, &provider.aggregate("count")?)?;
         let plan = subquery::select_values(plan)?;
         let plan = subquery::single_row::guard(plan, purpose, &provider)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
+        let plan = interval_order::by_length(plan, &provider)?;
         let plan = match purpose {
             Purpose::Select | Purpose::Insert => context.relations.prepare_query(plan)?,
             Purpose::View => plan,

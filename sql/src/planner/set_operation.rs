@@ -19,7 +19,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_nested::range::gen_series_udf;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias};
 use datafusion::logical_expr::logical_plan::{Distinct, Join, Union};
-use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
+use datafusion::logical_expr::{AggregateUDF, Cast, Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
 use millpond_catalog::SqlType;
 
 use crate::error::{Error, ErrorKind};
@@ -111,6 +111,57 @@ pub fn check(plan: &LogicalPlan) -> Result<()> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(())
+}
+
+/// Numerics beside floats become floats: the library would make numerics of the floats, which have no NaN.
+pub fn align_floats(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Union(union) = node else {
+            return Ok(Transformed::no(node));
+        };
+        let width = union.schema.fields().len();
+        let types = |column: usize| {
+            union
+                .inputs
+                .iter()
+                .map(move |i| i.schema().field(column).data_type().clone())
+        };
+        let wanted = |column: usize| -> Option<DataType> {
+            let has = |wanted: &DataType| types(column).any(|t| t == *wanted);
+            let float = [DataType::Float64, DataType::Float32].into_iter().find(has)?;
+            types(column).any(|t| t.is_decimal()).then_some(float)
+        };
+        let wanted: Vec<Option<DataType>> = (0..width).map(wanted).collect();
+        if wanted.iter().all(Option::is_none) {
+            return Ok(Transformed::no(LogicalPlan::Union(union)));
+        }
+        let mut inputs = Vec::with_capacity(union.inputs.len());
+        for input in &union.inputs {
+            let columns = input
+                .schema()
+                .iter()
+                .zip(&wanted)
+                .map(|((qualifier, field), wanted)| {
+                    let column = Expr::Column(Column::from((qualifier, field)));
+                    match wanted {
+                        Some(wanted) if wanted != field.data_type() => Expr::Alias(Alias::new(
+                            Expr::Cast(Cast::new(Box::new(column), wanted.clone())),
+                            qualifier.cloned(),
+                            field.name(),
+                        )),
+                        _ => column,
+                    }
+                });
+            let columns: Vec<_> = columns.collect();
+            inputs.push(Arc::new(
+                LogicalPlanBuilder::from(input.as_ref().clone())
+                    .project(columns)?
+                    .build()?,
+            ));
+        }
+        Ok(Transformed::yes(LogicalPlan::Union(Union::try_new(inputs)?)))
+    })
+    .map(|transformed| transformed.data)
 }
 
 fn check_union(union: &Union) -> crate::error::Result<()> {

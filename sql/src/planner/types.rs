@@ -222,7 +222,8 @@ impl TypePlanner for Types {
     fn plan_type_field(&self, data_type: &DataType) -> DataFusionResult<Option<FieldRef>> {
         let sql_type = sql_type(data_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let plain = Field::new("", sql_type.arrow(), true);
-        let told = !self.named || SqlType::of(&plain) == sql_type;
+        // `text` is told too: a cast keeps what its operand's field tells otherwise.
+        let told = !self.named || (SqlType::of(&plain) == sql_type && sql_type != SqlType::Text);
         Ok(Some(Arc::new(if told {
             plain
         } else {

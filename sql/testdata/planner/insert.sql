@@ -33,14 +33,14 @@ Insert into 1 reads [] not null [0] max length [(4, 3)]
 INSERT INTO t (b, a) VALUES (DEFAULT, '7'), ('y', 8)
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: column2 AS a, column1 AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+  Projection: column2 AS a, column1 AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: (Utf8("none"), Int32(7)), (Utf8("y"), Int32(8))
 
 ====
 INSERT INTO t (a) SELECT 5
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: ?column? AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+  Projection: ?column? AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Projection: Int32(5) AS ?column?
       EmptyRelation: rows=1
 
@@ -48,7 +48,7 @@ Insert into 1 reads [] not null [0] max length [(4, 3)]
 INSERT INTO t (a, ts) SELECT 5, '2024-01-01'
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: ?column? AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, timestamptz AS ts, CAST(NULL AS Utf8) AS v
+  Projection: ?column? AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, timestamptz AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Projection: Int32(5) AS ?column?, TimestampMicrosecond(1704067200000000, Some("UTC")) AS timestamptz
       EmptyRelation: rows=1
 
@@ -56,7 +56,7 @@ Insert into 1 reads [] not null [0] max length [(4, 3)]
 INSERT INTO t (a, b) SELECT a, b FROM t WHERE a > 1
 ----
 Insert into 1 reads [1] not null [0] max length [(4, 3)]
-  Projection: t.a AS a, t.b AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+  Projection: t.a AS a, t.b AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Projection: t.a, t.b
       Filter: t.a > Int32(1)
         TableScan: t
@@ -72,7 +72,7 @@ Insert into 1 reads [] not null [0] max length [(4, 3)]
 INSERT INTO t (a, b, ts) VALUES ($1, $2, $3)
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: column1 AS a, column2 AS b, CAST(NULL AS Decimal128(10, 2)) AS n, column3 AS ts, CAST(NULL AS Utf8) AS v
+  Projection: column1 AS a, column2 AS b, CAST(NULL AS Decimal128(10, 2)) AS n, column3 AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: (CAST($1 AS Int32), CAST($2 AS Utf8), CAST($3 AS Timestamp(µs, "UTC")))
 parameter $1: integer
 parameter $2: text
@@ -82,7 +82,7 @@ parameter $3: timestamp with time zone
 INSERT INTO t (a) VALUES ($1 + 1)
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: ($1 + Int32(1))
 parameter $1: integer
 
@@ -90,7 +90,7 @@ parameter $1: integer
 INSERT INTO t VALUES (1)
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8) AS v
+  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, CAST(NULL AS Timestamp(µs, "UTC")) AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: (Int32(1))
 
 ====
@@ -172,5 +172,5 @@ error WrongObjectType: cannot insert into system relation "pg_class"
 INSERT INTO t (a, ts) VALUES (1, 'infinity'), (2, '-infinity'), (3, '9999-12-31 23:59:59')
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
-  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, column2 AS ts, CAST(NULL AS Utf8) AS v
+  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Decimal128(10, 2)) AS n, column2 AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: (Int32(1), TimestampMicrosecond(9223372036854775807, Some("UTC"))), (Int32(2), TimestampMicrosecond(-9223372036854775808, Some("UTC"))), (Int32(3), TimestampMicrosecond(253402300799000000, Some("UTC")))

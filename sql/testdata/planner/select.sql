@@ -91,7 +91,7 @@ Select reads [1]
   date: date
   timestamp: timestamp without time zone
   interval: interval
-  Projection: CAST(t.a AS Utf8) AS a, Utf8("x") FieldMetadata { inner: {"millpond.sql_type": "character varying"} } AS varchar, CAST(t.a AS Int64) AS a:1, CASE WHEN t.a > Int32(1) THEN Utf8("x") END AS case, CAST(now() AS Timestamp(µs, "UTC")) AS now, EXISTS (<subquery>) AS exists, (<subquery>) AS max, lower(t.c) AS lower, Date32("2024-01-01") AS date, TimestampMicrosecond(1704103200000000, None) AS timestamp, IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }") AS interval
+  Projection: text(t.a) AS a, Utf8("x") FieldMetadata { inner: {"millpond.sql_type": "character varying"} } AS varchar, CAST(t.a AS Int64) AS a:1, CASE WHEN t.a > Int32(1) THEN Utf8("x") END AS case, CAST(now() AS Timestamp(µs, "UTC")) AS now, EXISTS (<subquery>) AS exists, (<subquery>) AS max, lower(t.c) AS lower, Date32("2024-01-01") AS date, TimestampMicrosecond(1704103200000000, None) AS timestamp, IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }") AS interval
     Subquery:
       Projection: Int32(1) AS ?column?
         EmptyRelation: rows=1
@@ -146,7 +146,7 @@ Select reads [1]
   ?column?: boolean
   ?column?: boolean
   ?column?: boolean
-  Projection: t.c ILIKE Utf8("a%") AS ?column?, t.c ~ Utf8("^a") AS ?column?:1, t.c !~* Utf8("b") AS ?column?:2, t.c SIMILAR TO Utf8("x") AS ?column?:3, t.c LIKE Utf8("_") AS ?column?:4
+  Projection: t.c ILIKE Utf8("a%") AS ?column?, t.c ~ Utf8("^a") AS ?column?:1, t.c !~* Utf8("b") AS ?column?:2, similar_to(t.c, Utf8("x")) AS ?column?:3, t.c LIKE Utf8("_") AS ?column?:4
     TableScan: t
 
 ====
@@ -161,7 +161,7 @@ Select reads [1]
   int8: bigint
   bool: boolean
   numeric: numeric(3,1)
-  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round_half_even(t.e) AS Int32) AS e, CAST(left(CAST(t.c AS Utf8), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
+  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round_half_even(t.e) AS Int32) AS e, CAST(left(CAST(t.c AS Utf8<{"millpond.sql_type": "text"}>), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
     TableScan: t
 
 ====

@@ -24,7 +24,7 @@ Update 1 reads [] not null [0] max length [(2, 3)]
 UPDATE t AS x SET v = u.c FROM u WHERE u.a = x.a RETURNING x.v, c + 1
 ----
 Update 1 reads [2] not null [0] max length [(2, 3)]
-  Projection: x.$row, $old0, $old1, $old2, $old0 AS $will0, $old1 AS $will1, CAST($new0 AS Utf8) AS $will2, $other0, $other1
+  Projection: x.$row, $old0, $old1, $old2, $old0 AS $will0, $old1 AS $will1, text($new0) AS $will2, $other0, $other1
     Projection: x.$row, x.a AS $old0, x.b AS $old1, x.v AS $old2, u.c AS $new0, u.a AS $other0, u.c AS $other1
       Filter: u.a = x.a
         Cross Join:
@@ -80,7 +80,7 @@ parameter $2: integer
 INSERT INTO t (a) VALUES ($1) RETURNING a
 ----
 Insert into 1 reads [] not null [0] max length [(2, 3)]
-  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Utf8) AS v
+  Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
     Values: (CAST($1 AS Int32))
 Returning
   a: integer
@@ -117,7 +117,7 @@ error InvalidTextRepresentation: invalid input syntax for type integer: "x"
 UPDATE t SET b = 5, a = 1.5
 ----
 Update 1 reads [] not null [0] max length [(2, 3)]
-  Projection: t.$row, $old0, $old1, $old2, $new1 AS $will0, CAST($new0 AS Utf8) AS $will1, $old2 AS $will2
+  Projection: t.$row, $old0, $old1, $old2, $new1 AS $will0, text($new0) AS $will1, $old2 AS $will2
     Projection: t.$row, t.a AS $old0, t.b AS $old1, t.v AS $old2, Int32(5) AS $new0, CAST(round(Decimal128(1.5,2,1)) AS Int32) AS $new1
       SubqueryAlias: t
         TableScan: $.rows

@@ -1,8 +1,9 @@
 //! Arrays and records.
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
-use bytes::{BufMut, BytesMut};
+use bytes::BufMut;
 use millpond_catalog::{SqlType, SystemType};
+use millpond_sql::text_form::array::{backslashed, is_space, needs_quotes, quoted};
 
 use super::{Style, Writer, with_length, writer};
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ pub fn list_text<'a>(array: &'a ArrayRef, element: &SqlType, style: &'a Style) -
             } else if nested {
                 write(i, out);
             } else {
-                quoted(out, array_needs_quotes, backslashed, |out| write(i, out));
+                quoted(out, needs_quotes, backslashed, |out| write(i, out));
             }
         }
         out.put_u8(b'}');
@@ -167,45 +168,6 @@ pub fn list_binary<'a>(array: &'a ArrayRef, element: &SqlType, style: &'a Style)
             }
         }
     }))
-}
-
-/// Puts quotes around what `body` writes where `needed`, and a sign before the bytes that need one.
-fn quoted(
-    out: &mut BytesMut,
-    needed: fn(&[u8]) -> bool,
-    escape: fn(u8) -> Option<u8>,
-    body: impl FnOnce(&mut BytesMut),
-) {
-    let start = out.len();
-    body(out);
-    if !needed(&out[start..]) {
-        return;
-    }
-    let value = out.split_off(start);
-    out.put_u8(b'"');
-    for byte in value {
-        if let Some(sign) = escape(byte) {
-            out.put_u8(sign);
-        }
-        out.put_u8(byte);
-    }
-    out.put_u8(b'"');
-}
-
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
-}
-
-fn array_needs_quotes(value: &[u8]) -> bool {
-    value.is_empty()
-        || value.eq_ignore_ascii_case(b"NULL")
-        || value
-            .iter()
-            .any(|b| matches!(b, b'"' | b'\\' | b'{' | b'}' | b',') || is_space(*b))
-}
-
-fn backslashed(byte: u8) -> Option<u8> {
-    matches!(byte, b'"' | b'\\').then_some(b'\\')
 }
 
 fn record_needs_quotes(value: &[u8]) -> bool {

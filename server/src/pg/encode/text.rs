@@ -11,6 +11,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
 use millpond_catalog::{SqlType, SystemType};
 use millpond_sql::float_text::{write_f32, write_f64};
+use millpond_sql::text_form::{write_hex, write_integer};
 
 use super::{ByteaOutput, Style, Writer, datetime, interval, nested, numeric};
 use crate::error::{Error, Result};
@@ -133,22 +134,6 @@ fn string_writer(array: &ArrayRef) -> Result<Writer<'_>> {
             Box::new(move |row, out| write!(out, "{}", formatter.value(row)).unwrap_or_default())
         }
     })
-}
-
-pub fn write_integer(value: i64, out: &mut BytesMut) {
-    if value < 0 {
-        out.put_u8(b'-');
-    }
-    datetime::write_padded(value, 1, out);
-}
-
-pub fn write_hex(bytes: &[u8], out: &mut BytesMut) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.put_slice(b"\\x");
-    for byte in bytes {
-        out.put_u8(DIGITS[usize::from(byte >> 4)]);
-        out.put_u8(DIGITS[usize::from(byte & 15)]);
-    }
 }
 
 fn write_escape(bytes: &[u8], out: &mut BytesMut) {

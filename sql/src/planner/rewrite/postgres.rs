@@ -1,9 +1,9 @@
 //! Postgres' spellings of expressions: qualified functions and operators, casts to `reg*`, clocks.
 
 use sqlparser::ast::{
-    AccessExpr, Array, BinaryOperator, CastKind, CharacterLength, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, ObjectNamePart,
-    TimezoneInfo, Value,
+    AccessExpr, Array, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
+    Interval, ObjectName, ObjectNamePart, TimezoneInfo, UnaryOperator, Value,
 };
 
 use crate::error::{Error, Result};
@@ -21,10 +21,13 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 *expr = array;
                 return Ok(());
             }
-            if let Some(clock) = clock(function, purpose) {
-                *expr = clock;
-            } else if let Some(modulo) = modulo(function) {
-                *expr = modulo;
+            let replaced = clock(function, purpose)
+                .or_else(|| modulo(function))
+                .or_else(|| ordered_set(function))
+                .or_else(|| written_out(function));
+            match replaced {
+                Some(replaced) => *expr = replaced,
+                None => rename(function),
             }
         }
         // Functions that are called without parentheses.
@@ -75,6 +78,12 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             let zone = std::mem::replace(time_zone.as_mut(), null());
             *expr = call(AtTimeZone::NAME, vec![zone, time]);
         }
+        Expr::SimilarTo { .. } => similar_to(expr),
+        Expr::Like { .. } | Expr::ILike { .. } => like_any(expr),
+        Expr::UnaryOp {
+            op: UnaryOperator::BitwiseNot,
+            expr: inner,
+        } => *expr = ones_complement(std::mem::replace(inner.as_mut(), null())),
         Expr::Collate { expr: inner, .. } => {
             let inner = std::mem::replace(inner.as_mut(), null());
             *expr = inner;
@@ -84,37 +93,82 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
                 *op = custom_operator(parts)?;
             }
         }
-        Expr::Cast {
-            expr: inner,
-            data_type,
-            ..
-        } => {
-            if is_oid(data_type) && !matches!(**inner, Expr::Value(_)) {
-                // The number of a `regclass`, which is kept like an oid and would stay one.
-                let number = std::mem::replace(inner.as_mut(), null());
-                **inner = cast(number, DataType::BigInt(None));
-            } else if *data_type == DataType::Uuid
-                && let Expr::Value(value) = inner.as_mut()
-                && let Value::SingleQuotedString(text) = &mut value.value
-            {
-                *text = crate::planner::literal::uuid(text)?;
-            } else if let Some(function) = registry_type(data_type) {
-                let inner = std::mem::replace(inner.as_mut(), null());
-                *expr = call(function, vec![inner]);
-            } else if let Some(length) = varchar_length(data_type) {
-                // An explicit cast cuts what is too long.
-                let text = cast(std::mem::replace(inner.as_mut(), null()), DataType::Text);
-                let length = Expr::Value(Value::Number(length.to_string(), false).into());
-                **inner = call("left", vec![text, length]);
-            }
-        }
+        Expr::Cast { .. } => rewrite_cast(expr)?,
         _ => {}
+    }
+    Ok(())
+}
+
+/// Casts whose target means something else in the library.
+fn rewrite_cast(expr: &mut Expr) -> Result<()> {
+    let Expr::Cast {
+        expr: inner,
+        data_type,
+        ..
+    } = expr
+    else {
+        return Ok(());
+    };
+    if is_oid(data_type) && !matches!(**inner, Expr::Value(_)) {
+        // The number of a `regclass`, which is kept like an oid and would stay one.
+        let number = std::mem::replace(inner.as_mut(), null());
+        **inner = cast(number, DataType::BigInt(None));
+    } else if *data_type == DataType::Uuid
+        && let Expr::Value(value) = inner.as_mut()
+        && let Value::SingleQuotedString(text) = &mut value.value
+    {
+        *text = crate::planner::literal::uuid(text)?;
+    } else if let Some(function) = registry_type(data_type) {
+        let inner = std::mem::replace(inner.as_mut(), null());
+        *expr = call(function, vec![inner]);
+    } else if let Some(length) = varchar_length(data_type) {
+        // An explicit cast cuts what is too long.
+        let text = cast(std::mem::replace(inner.as_mut(), null()), DataType::Text);
+        let length = Expr::Value(Value::Number(length.to_string(), false).into());
+        **inner = call("left", vec![text, length]);
     }
     Ok(())
 }
 
 fn null() -> Expr {
     Expr::Value(Value::Null.into())
+}
+
+/// The library has no operator for it; it is the difference from a word of ones.
+fn ones_complement(value: Expr) -> Expr {
+    let ones = Expr::Value(Value::Number("-1".to_owned(), false).into());
+    Expr::Nested(Box::new(Expr::BinaryOp {
+        left: Box::new(Expr::Nested(Box::new(value))),
+        op: BinaryOperator::PGBitwiseXor,
+        right: Box::new(ones),
+    }))
+}
+
+/// `a SIMILAR TO b` as a call.
+fn similar_to(expr: &mut Expr) {
+    let Expr::SimilarTo {
+        negated,
+        expr: value,
+        pattern,
+        escape_char,
+    } = expr
+    else {
+        return;
+    };
+    let mut arguments = vec![
+        std::mem::replace(value.as_mut(), null()),
+        std::mem::replace(pattern.as_mut(), null()),
+    ];
+    arguments.extend(escape_char.take().map(Expr::Value));
+    let similar = call("similar_to", arguments);
+    *expr = if *negated {
+        Expr::Nested(Box::new(Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(similar),
+        }))
+    } else {
+        similar
+    };
 }
 
 /// A call of a function by its plain name.
@@ -159,6 +213,173 @@ fn array_of_subquery(function: &mut Function) -> Option<Expr> {
             Some(call(ARRAY_OF_SUBQUERY, vec![Expr::Subquery(query.clone())]))
         }
         _ => None,
+    }
+}
+
+/// Functions of two names, and `age`, which is also one of transactions.
+fn rename(function: &mut Function) {
+    let arguments = match &function.args {
+        FunctionArguments::List(list) => list.args.len(),
+        _ => 0,
+    };
+    if let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() {
+        match (fold(name).as_str(), arguments) {
+            ("every", 1) => *name = Ident::new("bool_and"),
+            ("age", 2) => *name = Ident::new("timestamp_age"),
+            _ => {}
+        }
+    }
+}
+
+/// The name of a function without a schema, and its arguments.
+fn plain_call(function: &Function) -> Option<(String, Vec<Expr>)> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
+        return None;
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let argument = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    Some((fold(name), list.args.iter().map(argument).collect::<Option<_>>()?))
+}
+
+/// Ordered-set aggregates that the library lacks, as functions of the array of the values in order.
+fn ordered_set(function: &Function) -> Option<Expr> {
+    let (name, fractions) = plain_call(function)?;
+    let [order] = function.within_group.as_slice() else {
+        return None;
+    };
+    let several = matches!(fractions.first(), Some(Expr::Array(_)));
+    let (of_array, element) = match name.as_str() {
+        "percentile_cont" if several => ("array_percentile_cont", Some(DataType::DoublePrecision)),
+        _ => return None,
+    };
+    let value = match element {
+        Some(element) => cast(order.expr.clone(), element),
+        None => order.expr.clone(),
+    };
+    let mut values = call("array_agg", vec![value]);
+    if let Expr::Function(aggregate) = &mut values {
+        aggregate.filter.clone_from(&function.filter);
+        if let FunctionArguments::List(list) = &mut aggregate.args {
+            list.clauses
+                .push(FunctionArgumentClause::OrderBy(vec![order.clone()]));
+        }
+    }
+    let mut arguments = vec![values];
+    arguments.extend(fractions);
+    Some(call(of_array, arguments))
+}
+
+/// `num_nulls(a, b)` and `div(a, b)` in other words.
+fn written_out(function: &Function) -> Option<Expr> {
+    let number = |text: &str| Expr::Value(Value::Number(text.to_owned(), false).into());
+    let binary = |left: Expr, op: BinaryOperator, right: Expr| {
+        Expr::Nested(Box::new(Expr::BinaryOp {
+            left: Box::new(left),
+            op,
+            right: Box::new(right),
+        }))
+    };
+    let (name, arguments) = plain_call(function)?;
+    match (name.as_str(), arguments.as_slice()) {
+        ("num_nulls" | "num_nonnulls", [_, ..]) => {
+            let one = |argument: Expr| {
+                let nested = Box::new(Expr::Nested(Box::new(argument)));
+                let found = if name == "num_nulls" {
+                    Expr::IsNull(nested)
+                } else {
+                    Expr::IsNotNull(nested)
+                };
+                cast(Expr::Nested(Box::new(found)), DataType::Int(None))
+            };
+            arguments
+                .into_iter()
+                .map(one)
+                .reduce(|sum, next| binary(sum, BinaryOperator::Plus, next))
+        }
+        ("div", [left, right]) => {
+            let numeric = |expr: &Expr| cast(expr.clone(), DataType::Numeric(ExactNumberInfo::None));
+            let (left, right) = (numeric(left), numeric(right));
+            let rest = binary(left.clone(), BinaryOperator::Modulo, right.clone());
+            let whole = binary(left, BinaryOperator::Minus, rest);
+            let quotient = binary(whole, BinaryOperator::Divide, right);
+            // The quotient is whole already; its digits behind the point are not shown.
+            Some(call("round", vec![quotient, number("0")]))
+        }
+        _ => None,
+    }
+}
+
+/// `a LIKE ANY (ARRAY[..])` as alternatives.
+fn like_any(expr: &mut Expr) {
+    let (Expr::Like {
+        negated,
+        any,
+        expr: value,
+        pattern,
+        escape_char,
+    }
+    | Expr::ILike {
+        negated,
+        any,
+        expr: value,
+        pattern,
+        escape_char,
+    }) = &*expr
+    else {
+        return;
+    };
+    let mut patterns = pattern.as_ref();
+    while let Expr::Nested(inner) = patterns {
+        patterns = inner;
+    }
+    let patterns = match patterns {
+        Expr::Array(array) => array.elem.clone(),
+        Expr::Tuple(patterns) => patterns.clone(),
+        _ => match array_literal(patterns) {
+            Some(patterns) => patterns,
+            None => return,
+        },
+    };
+    if !any {
+        return;
+    }
+    let insensitive = matches!(expr, Expr::ILike { .. });
+    let one = |pattern: Expr| {
+        let (negated, any, escape_char) = (*negated, false, escape_char.clone());
+        let (expr, pattern) = (value.clone(), Box::new(pattern));
+        if insensitive {
+            Expr::ILike {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            }
+        } else {
+            Expr::Like {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            }
+        }
+    };
+    let alternatives = patterns
+        .into_iter()
+        .map(one)
+        .reduce(|left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: BinaryOperator::Or,
+            right: Box::new(right),
+        });
+    if let Some(alternatives) = alternatives {
+        *expr = Expr::Nested(Box::new(alternatives));
     }
 }
 

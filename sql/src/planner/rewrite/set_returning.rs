@@ -38,6 +38,9 @@ fn set_returning(name: &ObjectName) -> Option<String> {
         "generate_series",
         "generate_subscripts",
         "_pg_expandarray",
+        "regexp_matches",
+        "regexp_split_to_table",
+        "string_to_table",
     ]
     .contains(&name.as_str())
     .then_some(name)
@@ -51,6 +54,9 @@ fn array_of(name: &str, arguments: Vec<Expr>) -> Expr {
             call("generate_series", vec![one, call("array_upper", arguments)])
         }
         "_pg_expandarray" => expand_array(arguments),
+        "regexp_matches" => call(crate::function::row::regular::MATCHES, arguments),
+        "regexp_split_to_table" => call("regexp_split_to_array", arguments),
+        "string_to_table" => call("string_to_array", arguments),
         other => call(other, arguments),
     }
 }

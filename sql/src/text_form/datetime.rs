@@ -1,7 +1,7 @@
 //! Dates and times: text in the ISO style, and the epochs of the binary forms.
 
+use crate::TimeZone;
 use bytes::{BufMut, BytesMut};
-use millpond_sql::TimeZone;
 
 /// Days and microseconds from 1970-01-01 to 2000-01-01, where the wire's binary forms begin.
 pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;

@@ -1,0 +1,105 @@
+//! Functions of numbers.
+
+use datafusion::common::ScalarValue;
+use millpond_catalog::SqlType;
+
+use super::{Overload, RowFunction, as_float, as_int, int4, text};
+use crate::error::{Error, ErrorKind};
+
+type Result = std::result::Result<ScalarValue, Error>;
+
+const INT4: SqlType = SqlType::Int4;
+const INT8: SqlType = SqlType::Int8;
+const FLOAT8: SqlType = SqlType::Float8;
+
+pub fn list() -> Vec<RowFunction> {
+    let f = RowFunction::new;
+    let new = Overload::new;
+    vec![
+        f(
+            "to_hex",
+            vec![
+                new(&[INT4], SqlType::Text, |v| {
+                    text(format!("{:x}", as_int(&v[0]) as i32))
+                }),
+                new(&[INT8], SqlType::Text, |v| text(format!("{:x}", as_int(&v[0])))),
+            ],
+        ),
+        f(
+            "width_bucket",
+            vec![new(&[FLOAT8, FLOAT8, FLOAT8, INT4], INT4, width_bucket)],
+        ),
+        f(
+            "sign",
+            vec![
+                new(&[SqlType::Numeric(None)], SqlType::Numeric(None), sign),
+                new(&[FLOAT8], FLOAT8, |v| match as_float(&v[0]) {
+                    // NaN is above every number, and has no sign.
+                    value if value.is_nan() || value == 0.0 => Ok(ScalarValue::Float64(Some(0.0))),
+                    value => Ok(ScalarValue::Float64(Some(value.signum()))),
+                }),
+            ],
+        ),
+        // The negation of a float: there is one NaN, and it has no sign.
+        f(
+            "float_negative",
+            vec![
+                new(&[SqlType::Float4], SqlType::Float4, |v| match v[0] {
+                    ScalarValue::Float32(Some(value)) if !value.is_nan() => {
+                        Ok(ScalarValue::Float32(Some(-value)))
+                    }
+                    _ => Ok(v[0].clone()),
+                }),
+                new(&[FLOAT8], FLOAT8, |v| match v[0] {
+                    ScalarValue::Float64(Some(value)) if !value.is_nan() => {
+                        Ok(ScalarValue::Float64(Some(-value)))
+                    }
+                    _ => Ok(v[0].clone()),
+                }),
+            ],
+        ),
+    ]
+}
+
+fn sign(v: &[ScalarValue]) -> Result {
+    let ScalarValue::Decimal128(Some(value), precision, scale) = v[0] else {
+        unreachable!("cast to a numeric");
+    };
+    let one = 10_i128.pow(u32::from(scale.unsigned_abs()));
+    Ok(ScalarValue::Decimal128(
+        Some(value.signum() * one),
+        precision,
+        scale,
+    ))
+}
+
+/// The number of the bucket of `count` equal ones between two bounds; those in any order.
+fn width_bucket(v: &[ScalarValue]) -> Result {
+    let wrong = |message: &str| Err(Error::new(ErrorKind::InvalidParameterValue, message));
+    let (value, low, high, count) = (as_float(&v[0]), as_float(&v[1]), as_float(&v[2]), as_int(&v[3]));
+    if count <= 0 {
+        return wrong("count must be greater than zero");
+    }
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return wrong("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if !low.is_finite() || !high.is_finite() {
+        return wrong("lower and upper bounds must be finite");
+    }
+    let (before, after) = if low < high {
+        (value < low, value >= high)
+    } else {
+        (value > low, value <= high)
+    };
+    if low == high {
+        return wrong("lower bound cannot equal upper bound");
+    }
+    if before {
+        return int4(0);
+    }
+    if after {
+        return int4(count + 1);
+    }
+    let place = (value - low) / (high - low) * count as f64;
+    int4((place as i64).min(count - 1) + 1)
+}
