@@ -28,6 +28,10 @@ const DECISIONS: &[(&str, &str)] = &[
         "array_agg({V})",
         "arrays of arrays may have parts of other lengths, which PostgreSQL refuses",
     ),
+    (
+        "SELECT min(v) FROM {values of interval}",
+        "of equal intervals either is the least: PostgreSQL takes the later row's",
+    ),
     ("{num}::text", "as {numeric}::text"),
     (
         "{numeric}::text",
