@@ -148,15 +148,17 @@ impl Timeline {
         after - before
     }
 
-    /// Applies all changes of an epoch. A row is late when it touches a final session, or when it and all that it comes
-    /// with would be in a session that is final.
+    /// Applies all changes of an epoch. A row is late when it touches a final session, or when it alone would be one and is
+    /// not inside an open session: further back it could touch sessions that are forgotten already.
     pub fn apply(&mut self, arrivals: Vec<Arrival>, watermark: Option<i64>) -> Step {
         let mut step = Step::default();
         let mut touched: BTreeMap<i64, Session> = BTreeMap::new();
         let mut accepted = Vec::with_capacity(arrivals.len());
         for arrival in net(arrivals) {
             let sessions: Vec<Session> = self.touching(arrival.time, arrival.reach()).copied().collect();
-            if sessions.iter().any(|session| session.is_final(watermark)) {
+            let is_inside = sessions.iter().any(|session| session.start <= arrival.time);
+            let is_over = watermark.is_some_and(|watermark| arrival.reach() < watermark);
+            if sessions.iter().any(|session| session.is_final(watermark)) || is_over && !is_inside {
                 step.late += arrival.weight.unsigned_abs();
                 step.late_rows.push(arrival);
                 continue;
@@ -394,9 +396,11 @@ mod tests {
         let step = timeline.apply(vec![arrival(-50, 10, 1)], Some(21));
         assert_eq!(step.late, 1, "its own session is final");
         assert_eq!(timeline.num_rows(), 2);
-        // Not final together with a row that is not late itself.
+        // Nor does one that comes with it save such a row: further back a session may be forgotten that it touches.
         let step = timeline.apply(vec![arrival(30, 10, 1), arrival(22, 10, 1)], Some(34));
-        assert_eq!((step.late, bounds(&timeline).len()), (0, 2));
+        assert_eq!((step.late, bounds(&timeline)), (1, vec![(0, 20), (30, 40)]));
+        // Inside an open session it can touch no other.
+        assert_eq!(timeline.apply(vec![arrival(31, 1, 1)], Some(34)).late, 0);
     }
 
     #[test]
