@@ -14,6 +14,7 @@ mod extract;
 mod float_cast;
 mod format;
 mod interval_key;
+mod json;
 mod nullable;
 mod numeric;
 mod numeric_divide;
@@ -35,6 +36,7 @@ pub use extract::Extract;
 pub use float_cast::FloatCast;
 pub use format::Formatted;
 pub use interval_key::IntervalKey;
+pub use json::{FromJson, ToJson};
 pub use nullable::Nullable;
 pub use numeric_divide::NumericDivide;
 pub use numeric_multiply::NumericMultiply;
@@ -53,6 +55,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = vec![
         Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
         Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
+        Arc::new(ScalarUDF::new_from_impl(FromJson::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),
         Arc::new(ScalarUDF::new_from_impl(ProcessingTime::default())),
@@ -66,6 +69,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     functions.extend(Extract::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(Formatted::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(SizedText::all());
+    functions.extend(ToJson::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(RowFunction::all());
     functions
 }

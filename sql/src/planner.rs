@@ -52,6 +52,7 @@ mod write;
 
 pub use literal::read_text;
 pub use rules::optimize;
+pub use types::fields_of;
 pub use write::ROW_NUMBER;
 
 /// All that planning may look at besides the statement.

@@ -3,6 +3,7 @@
 //! - `TUMBLE(TABLE t, ..)`: the word `TABLE` inside a window call is taken out.
 //! - `SESSION(t PARTITION BY a, b, DESCRIPTOR(ts), ..)`: the columns become the argument `key => (a, b)`.
 //! - `FROM t WATERMARK ts DELAY OF INTERVAL '10 minutes'`: becomes the call `watermark(t, ts, INTERVAL '10 minutes')`.
+//! - `(row).*`: the star becomes the quoted name `"*"`, which the parser takes after a dot.
 //! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
 //!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
 //!   too small. Chains of AND and OR do not count: they are balanced after parsing ([`super::balance`]).
@@ -29,9 +30,8 @@ const TERMS_MAX: usize = 2000;
 
 pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<TokenWithSpan>> {
     refuse_deep_trees(&tokens, text)?;
-    Ok(watermarks_as_calls(partitions_as_keys(without_table_words(
-        tokens,
-    ))))
+    let tokens = partitions_as_keys(without_table_words(tokens));
+    Ok(stars_as_names(watermarks_as_calls(tokens)))
 }
 
 /// What is known of one level of parentheses.
@@ -202,6 +202,20 @@ fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         index += 1;
         remove.binary_search(&(index - 1)).is_err()
     });
+    tokens
+}
+
+/// `(row).*` with the star as a quoted name.
+fn stars_as_names(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let solid: Vec<usize> = (0..tokens.len())
+        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
+        .collect();
+    for places in solid.windows(3) {
+        let [before, dot, star] = [0, 1, 2].map(|n| &tokens[places[n]].token);
+        if (before, dot, star) == (&Token::RParen, &Token::Period, &Token::Mul) {
+            tokens[places[2]].token = Token::make_word("*", Some('"'));
+        }
+    }
     tokens
 }
 

@@ -74,8 +74,7 @@ pub fn plan_over(
     context: &PlanContext<'_>,
 ) -> Result<Query> {
     let mut query = query.clone();
-    let stream_is_noise = names::find(None, "stream", context).is_none();
-    let names = rewrite(&mut query, purpose, stream_is_noise)?;
+    let names = rewrite(&mut query, purpose, context)?;
     let named = purpose != Purpose::Insert;
     let declared = parameters::declared(&query, context.parameter_types)?;
     let windows = window::relations();
@@ -131,7 +130,7 @@ pub fn plan_over(
 /// As [`plan`]; a reference to a column.
 pub fn plan_constant(expr: &ast::Expr, text: &SourceText, context: &PlanContext<'_>) -> Result<Expr> {
     let mut expr = expr.clone();
-    rewrite_expr(&mut expr, Purpose::Select)?;
+    rewrite_expr(&mut expr, Purpose::Select, context)?;
     let provider = Provider::new(*context, Purpose::Select, window::relations(), None);
     let planner = SqlToRel::new(&provider);
     planner

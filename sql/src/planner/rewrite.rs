@@ -10,7 +10,7 @@ use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, TableFactor, Visi
 
 use crate::error::{Error, Result};
 
-use super::Purpose;
+use super::{PlanContext, Purpose, names};
 
 mod frames;
 mod limit;
@@ -25,23 +25,27 @@ mod system_columns;
 mod tables;
 mod using;
 mod values;
+mod whole_row;
 mod windows;
 
 pub use output_names::OutputNames;
 pub use postgres::ARRAY_OF_SUBQUERY;
+use whole_row::Named;
 
 /// Rewrites `query` in place; the result says what its columns are called.
 ///
 /// # Errors
 /// Constructs that the library would read as something else.
-pub fn rewrite(query: &mut Query, purpose: Purpose, stream_is_noise: bool) -> Result<OutputNames> {
-    let mut names = OutputNames::default();
+pub fn rewrite(query: &mut Query, purpose: Purpose, context: &PlanContext<'_>) -> Result<OutputNames> {
+    let mut output_names = OutputNames::default();
     windows::rewrite_query(query)?;
-    name_top(&mut query.body, &mut names);
+    name_top(&mut query.body, &mut output_names);
     let mut rewriter = Rewriter {
         purpose,
-        stream_is_noise,
-        names,
+        stream_is_noise: names::find(None, "stream", context).is_none(),
+        names: output_names,
+        context,
+        queries: Named::default(),
     };
     match query.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(rewriter.names),
@@ -53,11 +57,13 @@ pub fn rewrite(query: &mut Query, purpose: Purpose, stream_is_noise: bool) -> Re
 ///
 /// # Errors
 /// As [`rewrite`].
-pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
+pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose, context: &PlanContext<'_>) -> Result<()> {
     let mut rewriter = Rewriter {
         purpose,
         stream_is_noise: false,
         names: OutputNames::default(),
+        context,
+        queries: Named::default(),
     };
     match expr.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
@@ -78,11 +84,14 @@ fn name_top(body: &mut SetExpr, names: &mut OutputNames) {
     }
 }
 
-struct Rewriter {
+struct Rewriter<'a> {
     purpose: Purpose,
     /// `FROM STREAM t` means `FROM t`: there is no relation called `stream`.
     stream_is_noise: bool,
     names: OutputNames,
+    context: &'a PlanContext<'a>,
+    /// Of the WITH clauses around.
+    queries: Named,
 }
 
 fn flow(result: Result<()>) -> ControlFlow<Error> {
@@ -92,10 +101,11 @@ fn flow(result: Result<()>) -> ControlFlow<Error> {
     }
 }
 
-impl VisitorMut for Rewriter {
+impl VisitorMut for Rewriter<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.queries.enter(query, self.context);
         order::rewrite_query(query);
         let rewritten = tables::rewrite_query(query)
             .and_then(|()| using::rewrite_query(query))
@@ -105,6 +115,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.queries.leave(query);
         if self.purpose != Purpose::Insert {
             values::align(&mut query.body);
         }
@@ -116,7 +127,10 @@ impl VisitorMut for Rewriter {
         self.names.name_select(select, false);
         set_returning::rewrite_select(select);
         system_columns::rewrite_select(select);
-        flow(tables::check_select(select))
+        flow(
+            tables::check_select(select)
+                .and_then(|()| whole_row::write_out(select, &self.queries, self.context)),
+        )
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {

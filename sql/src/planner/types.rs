@@ -9,9 +9,14 @@ use millpond_catalog::{SqlType, SystemType};
 use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName, TimezoneInfo,
 };
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::suggest;
+
+use super::names::fold;
 
 /// Type names that are not spelled in the grammar of the parser library, and what they are.
 const NAMED: &[(&str, SqlType)] = &[
@@ -230,4 +235,28 @@ impl TypePlanner for Types {
             sql_type.field("", true)
         })))
     }
+}
+
+/// Columns of a schema that is written as those of CREATE TABLE.
+///
+/// # Errors
+/// Another text, or a type that columns do not have.
+pub fn fields_of(schema: &str) -> Result<Vec<(String, SqlType)>> {
+    let wrong = |detail: String| {
+        Error::invalid(format!("\"{schema}\" is no list of columns"))
+            .with_detail(detail)
+            .with_hint("Write the columns as in CREATE TABLE: from_json(value, 'id bigint, name text').")
+    };
+    let mut parser = Parser::new(&GenericDialect {})
+        .try_with_sql(&format!("({schema})"))
+        .map_err(|error| wrong(error.to_string()))?;
+    let (columns, constraints) = parser.parse_columns().map_err(|error| wrong(error.to_string()))?;
+    let is_end = parser.peek_token().token == Token::EOF;
+    if columns.is_empty() || !constraints.is_empty() || !is_end {
+        return Err(wrong("A schema has names and types.".to_owned()));
+    }
+    columns
+        .iter()
+        .map(|column| Ok((fold(&column.name), sql_type(&column.data_type)?)))
+        .collect()
 }
