@@ -110,7 +110,7 @@ impl Scope {
         };
         let sql_type = match &expr {
             Expr::Identifier(name) => match self.relation(name) {
-                Some(relation) if is_row => return Some(relation.items()?),
+                Some(relation) if is_row => return relation.items(),
                 Some(_) => return None,
                 None => self.column_type(name, None),
             },
