@@ -26,8 +26,9 @@ pub use id::ObjectId;
 pub use index::Index;
 pub use name::{DEFAULT_SCHEMA, ObjectName};
 pub use object::{
-    Check, Column, Gather, JoinMode, Key, Object, ObjectKind, OptionEntry, Options, OutputMode, PlainView,
-    Sink, Source, StreamingView, Table, Trigger, ViewOptions, Watermark, WatermarkPolicy, arrow_schema,
+    Check, Column, Gather, JoinMode, Key, LateRetention, Object, ObjectKind, OptionEntry, Options,
+    OutputMode, PlainView, Sink, Source, StreamingView, Table, Trigger, ViewOptions, Watermark,
+    WatermarkPolicy, arrow_schema,
 };
 pub use sql_type::SqlType;
 pub use system_type::SystemType;

@@ -201,6 +201,8 @@ pub struct ViewOptions {
     pub watermark_policy: WatermarkPolicy,
     /// How a stream meets a table.
     pub join_mode: JoinMode,
+    /// How long late rows are kept.
+    pub late_rows: LateRetention,
 }
 
 /// `min_offsets_per_trigger` and `max_trigger_delay`: an epoch waits for so many offsets, or so long.
@@ -213,6 +215,24 @@ pub struct Gather {
 
 impl Gather {
     pub const DEFAULT_DELAY: Duration = Duration::from_secs(15 * 60);
+}
+
+/// `late_rows_retention` and `late_rows_max_bytes`: how long, and how much, of a view's late rows is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateRetention {
+    /// By the processing time of the epochs in which they came; `None` = for ever.
+    pub time: Option<Duration>,
+    /// `None` = whatever they take.
+    pub bytes: Option<u64>,
+}
+
+impl Default for LateRetention {
+    fn default() -> Self {
+        Self {
+            time: Some(Duration::from_secs(7 * 86_400)),
+            bytes: Some(64 << 20),
+        }
+    }
 }
 
 /// A key and a value of a `WITH` list. Keys are normalised: lower case, words joined by `_`, except that `kafka.*` and

@@ -22,6 +22,7 @@ use crate::maintenance::Maintenance;
 use crate::progress::Progress;
 use crate::query::driver::QueryHandle;
 use crate::query::history::EpochRecord;
+use crate::query::late_rows::LateSource;
 use crate::query::reconfigure::Change;
 use crate::query::recovery::log_cuts;
 use crate::query::status::{QueryState, QueryStatus};
@@ -197,7 +198,10 @@ impl Engine {
             append_only: dataflow.root().properties.append_only,
         };
         let bad_rows = crate::query::bad_rows::schema();
-        let late_rows = crate::query::late_rows::schema();
+        let inputs = self.shared.query_inputs(&dataflow)?;
+        let late_sources = crate::query::late_rows::sources(&dataflow, &inputs);
+        let late_rows = crate::query::late_rows::schema(&late_sources);
+        let any = RelationOptions { append_only: false };
         Ok(QueryParts {
             object: object.id,
             name: query_name(object, options),
@@ -210,8 +214,9 @@ impl Engine {
                 .open_relation(object.id, Part::BadRows, bad_rows, append_only)?,
             late_rows: self
                 .shared
-                .open_relation(object.id, Part::LateRows, late_rows, append_only)?,
-            inputs: self.shared.query_inputs(&dataflow)?,
+                .open_relation(object.id, Part::LateRows, late_rows, any)?,
+            late_sources,
+            inputs,
             plan: Arc::new(Plan::new(&dataflow)?),
             dataflow: Arc::new(dataflow),
             options: options.clone(),
@@ -282,6 +287,11 @@ impl Engine {
     /// The rows that came too late for a view: see [`crate::query::late_rows`] for the columns.
     pub fn late_rows(&self, view: ObjectId) -> Result<Arc<Relation>> {
         Ok(self.view(view)?.late_rows().clone())
+    }
+
+    /// The sources that rows can come too late from for a view.
+    pub fn late_sources(&self, view: ObjectId) -> Result<Vec<LateSource>> {
+        Ok(self.view(view)?.late_sources().to_vec())
     }
 
     /// Finishes the running epoch, then holds the query. Returns when it stands still.

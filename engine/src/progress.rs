@@ -132,6 +132,8 @@ pub struct InputDetails {
     /// Rows whose event time is too far ahead to move the watermark.
     pub future_rows: u64,
     pub null_event_time: u64,
+    /// Rows that operators dropped as late, as far as they can be told to this input.
+    pub late_rows: u64,
     /// The watermark the epoch ran with.
     pub watermark_us: Option<i64>,
     pub max_event_time_us: Option<i64>,

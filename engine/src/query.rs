@@ -15,6 +15,7 @@ pub(crate) mod driver;
 mod gather;
 pub mod history;
 pub mod late_rows;
+pub(crate) mod lateness;
 pub(crate) mod reconfigure;
 mod record;
 pub(crate) mod recovery;
@@ -47,6 +48,9 @@ use crate::source::{Position, SourceError};
 use board::{Board, Standing};
 use bounded::Run;
 pub(crate) use bounded::ends as has_end;
+use late_rows::LateSource;
+use late_rows::retention::Kept;
+use late_rows::trace::Search;
 use record::{BatchRecord, InputPosition};
 use recovery::{Committed, Recovered};
 use report::Stopwatch;
@@ -70,6 +74,7 @@ pub(crate) struct QueryParts {
     pub(crate) relation: Arc<Relation>,
     pub(crate) bad_rows: Arc<Relation>,
     pub(crate) late_rows: Arc<Relation>,
+    pub(crate) late_sources: Vec<LateSource>,
     pub(crate) inputs: Vec<QueryInput>,
     pub(crate) dataflow: Arc<Dataflow>,
     pub(crate) plan: Arc<Plan>,
@@ -107,6 +112,8 @@ pub(crate) struct Query {
     /// When the trigger before fired.
     last_fired_us: Option<i64>,
     stopwatch: Stopwatch,
+    /// How many late rows are kept; counted when the first comes.
+    late_kept: Option<Kept>,
 }
 
 struct Retry {
@@ -162,6 +169,7 @@ impl Query {
             retry: None,
             last_fired_us: None,
             stopwatch: Stopwatch::default(),
+            late_kept: None,
         };
         if run == Run::Terminated {
             query.hold(
@@ -187,6 +195,10 @@ impl Query {
 
     pub(crate) fn late_rows(&self) -> &Arc<Relation> {
         &self.parts.late_rows
+    }
+
+    pub(crate) fn late_sources(&self) -> &[LateSource] {
+        &self.parts.late_sources
     }
 
     pub(crate) fn board(&self) -> &Arc<Board> {
@@ -360,10 +372,11 @@ impl Query {
         let record = self.open.clone().expect("logged above or recovered");
         self.board
             .epoch_begins(format!("Processing epoch {}", record.epoch()));
-        let Some(output) = self.run(&record, abandon)? else {
+        let Some(mut output) = self.run(&record, abandon)? else {
             return Ok(Next::OnWake);
         };
-        self.commit(&record, &output)
+        self.trace_late_rows(&record, &mut output)
+            .and_then(|()| self.commit(&record, &output))
             .inspect_err(|_| self.deployment = None)?;
         self.stopwatch.total_us = self.since(begin_us);
         self.publish(&record, &output, (now_us, fired_us));
@@ -534,6 +547,7 @@ impl Query {
             context: record.context.clone(),
             watermarks: self.parts.dataflow.node_watermarks(&record.context),
             inputs,
+            newest: self.committed.event_times.clone(),
             full: self.nodes_to_rewrite(),
         };
         // Only a deployment that has finished its epoch is used again.
@@ -543,6 +557,23 @@ impl Query {
         }
         self.stopwatch.add_batch_us = self.since(begin_us);
         Ok(output)
+    }
+
+    /// Finds the source's row of each late one.
+    fn trace_late_rows(&self, record: &BatchRecord, output: &mut EpochOutput) -> Result<()> {
+        let search = Search {
+            dataflow: &self.parts.dataflow,
+            inputs: &self.parts.inputs,
+            sources: &self.parts.late_sources,
+            record,
+            watermarks: &self.parts.dataflow.node_watermarks(&record.context),
+        };
+        let traced = search.trace(&output.late_rows)?;
+        for (input, late_rows) in output.inputs.iter_mut().zip(&traced.by_input) {
+            input.late_rows = *late_rows;
+        }
+        output.told = traced.told;
+        Ok(())
     }
 
     fn deploy(&self) -> Result<Deployment> {
@@ -692,6 +723,8 @@ fn standing(parts: &QueryParts, committed: &Committed, timeline: &Timeline, now_
             bad_rows: committed.inputs[index].bad_rows,
             future_rows: committed.inputs[index].future_rows,
             null_event_time: committed.inputs[index].null_event_time,
+            late_rows: committed.inputs[index].late_rows,
+            lateness_us: [50, 99].map(|percent| committed.inputs[index].lateness.percentile(percent)),
             offset: committed.positions[index].offset(),
         })
         .collect();

@@ -33,7 +33,7 @@ use collect::{EpochRun, Part, Report};
 use worker::Command;
 
 pub(crate) use collect::OperatorReport;
-pub(crate) use input::{InputMetrics, InputQueue};
+pub(crate) use input::{InputMetrics, InputQueue, InputReader};
 pub(crate) use output::{EpochOutput, join};
 pub(crate) use plan::Plan;
 #[cfg(test)]
@@ -98,6 +98,8 @@ pub(crate) struct EpochInput {
     pub(crate) watermarks: Vec<[Watermark; 2]>,
     /// One per dataflow input.
     pub(crate) inputs: Vec<InputQueue>,
+    /// The greatest event time of each input in the epochs before.
+    pub(crate) newest: Vec<Option<i64>>,
     /// By node: hand over the whole state instead of what changed.
     pub(crate) full: Vec<bool>,
 }
@@ -278,12 +280,14 @@ impl Deployment {
             context,
             watermarks,
             inputs,
+            newest,
             full,
         } = input;
         let run = EpochRun {
             context,
             watermarks,
             inputs,
+            newest,
             full,
             reply,
         };

@@ -26,6 +26,7 @@ use datafusion::logical_expr::ScalarUDF;
 pub use advisory_lock::AdvisoryLocks;
 pub use definition::Definition;
 pub use identifier::output_of;
+pub use wait::query_object;
 
 use crate::pg_catalog::SystemContext;
 

@@ -3,6 +3,7 @@
 //! The sql crate knows neither; it asks through its `Relations` port, and this is the one implementation of it.
 
 mod keywords;
+mod late_rows;
 mod series;
 
 use std::sync::Arc;
@@ -121,6 +122,7 @@ impl Relations for ServerRelations {
     ) -> Option<DataFusionResult<Arc<dyn TableSource>>> {
         match name {
             series::NAME => Some(series::generate_series(&arguments)),
+            late_rows::NAME => Some(late_rows::late_rows(&self.engine, &self.system, &arguments)),
             keywords::NAME => Some(keywords::pg_get_keywords(&arguments)),
             _ => None,
         }

@@ -49,7 +49,8 @@ impl Part {
         match self {
             Part::Rows => 0,
             Part::BadRows => 1,
-            Part::LateRows => 2,
+            // 2 was a form of late rows that could not take any back.
+            Part::LateRows => 3,
         }
     }
 
@@ -57,7 +58,7 @@ impl Part {
         match self {
             Part::Rows => "rows",
             Part::BadRows => "bad-rows",
-            Part::LateRows => "late-rows",
+            Part::LateRows => "late",
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct LateRow {
     pub watermark_us: i64,
     /// How many rows like this there were.
     pub count: i64,
+    /// The input of the operator that it came in by.
+    pub port: usize,
     /// The row as the operator sees it, as JSON.
     pub row: Vec<u8>,
 }
@@ -38,6 +40,7 @@ impl Output {
             time_us: times.value(row),
             watermark_us,
             count: i64::try_from(changes.weight(row).unsigned_abs()).unwrap_or(i64::MAX),
+            port: 0,
             row: row_as_json(changes.rows(), row),
         }));
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use millpond_storage::ChangeBatch;
+use millpond_storage::{ChangeBatch, Cut};
 
+use super::late_rows::retention::Kept;
 use super::record::{BatchRecord, CommitRecord, InputTotals};
 use super::recovery::Committed;
 use super::report::{self, Facts};
@@ -36,7 +37,7 @@ impl Query {
         if !bad_rows.is_empty() {
             transaction.append(&self.parts.bad_rows, record.cut, bad_rows)?;
         }
-        let late_rows = late_rows::changes(&record.context, &output.late_rows)?;
+        let (late_rows, kept) = self.late_rows_after(record, output)?;
         if !late_rows.is_empty() {
             transaction.append(&self.parts.late_rows, record.cut, late_rows)?;
         }
@@ -64,9 +65,35 @@ impl Query {
         transaction.put_commit(query, epoch, committed.encode());
         transaction.commit()?;
         self.committed = Committed::of(committed);
+        self.late_kept = kept;
         self.open = None;
         self.stopwatch.commit_offsets_us = self.since(begin_us);
         Ok(())
+    }
+
+    /// What changes among the late rows: those of the epoch come, those that were kept for long go.
+    fn late_rows_after(
+        &self,
+        record: &BatchRecord,
+        output: &EpochOutput,
+    ) -> Result<(Vec<ChangeBatch>, Option<Kept>)> {
+        let parts = &self.parts;
+        if output.told.is_empty() && parts.late_rows.last_cut() == Cut::ZERO {
+            return Ok((Vec::new(), self.late_kept));
+        }
+        let snapshot = parts.late_rows.snapshot();
+        let mut kept = match self.late_kept {
+            Some(kept) => kept,
+            None => Kept::of(&snapshot)?,
+        };
+        let now_us = record.context.processing_time_us;
+        let mut changes = kept.expire(&snapshot, parts.options.late_rows, now_us)?;
+        let added = late_rows::changes(&record.context, &parts.late_sources, &output.told)?;
+        for added in &added {
+            kept.add(added)?;
+        }
+        changes.extend(added);
+        Ok((changes, Some(kept)))
     }
 
     fn committed_after(&self, record: &BatchRecord, output: &EpochOutput) -> CommitRecord {
@@ -90,11 +117,17 @@ impl Query {
             .inputs
             .iter()
             .zip(&output.inputs)
-            .map(|(sum, epoch)| InputTotals {
-                rows: sum.rows + epoch.rows,
-                bad_rows: sum.bad_rows + epoch.bad_rows,
-                future_rows: sum.future_rows + epoch.future_rows,
-                null_event_time: sum.null_event_time + epoch.null_event_time,
+            .map(|(sum, epoch)| {
+                let mut lateness = sum.lateness.clone();
+                lateness.merge(&epoch.lateness);
+                InputTotals {
+                    rows: sum.rows + epoch.rows,
+                    bad_rows: sum.bad_rows + epoch.bad_rows,
+                    future_rows: sum.future_rows + epoch.future_rows,
+                    null_event_time: sum.null_event_time + epoch.null_event_time,
+                    late_rows: sum.late_rows + epoch.late_rows,
+                    lateness,
+                }
             })
             .collect();
         let due_us = { output.operators.iter() }

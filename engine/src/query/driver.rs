@@ -13,6 +13,7 @@ use millpond_storage::{Cut, Relation};
 use parking_lot::{Condvar, Mutex};
 
 use super::board::Board;
+use super::late_rows::LateSource;
 use super::reconfigure::Change;
 use super::status::{QueryState, QueryStatus};
 use super::{Next, Query};
@@ -28,6 +29,7 @@ pub(crate) struct QueryHandle {
     relation: Arc<Relation>,
     bad_rows: Arc<Relation>,
     late_rows: Arc<Relation>,
+    late_sources: Vec<LateSource>,
     board: Arc<Board>,
     control: Arc<Control>,
     times: Vec<ResultTime>,
@@ -82,6 +84,7 @@ impl QueryHandle {
             relation: query.relation().clone(),
             bad_rows: query.bad_rows().clone(),
             late_rows: query.late_rows().clone(),
+            late_sources: query.late_sources().to_vec(),
             board: query.board().clone(),
             times: query.times().columns.clone(),
             control,
@@ -116,6 +119,10 @@ impl QueryHandle {
 
     pub(crate) fn late_rows(&self) -> &Arc<Relation> {
         &self.late_rows
+    }
+
+    pub(crate) fn late_sources(&self) -> &[LateSource] {
+        &self.late_sources
     }
 
     /// Columns of the result that a watermark bounds.

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::lateness::Lateness;
 use super::status::Totals;
 use crate::epoch::{Epoch, EpochContext};
 use crate::error::{Error, Result};
@@ -54,13 +55,15 @@ pub(crate) struct CommitRecord {
 }
 
 /// Counters of one input over all committed epochs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct InputTotals {
     pub(crate) rows: u64,
     pub(crate) bad_rows: u64,
     pub(crate) future_rows: u64,
     pub(crate) null_event_time: u64,
+    pub(crate) late_rows: u64,
+    pub(crate) lateness: Lateness,
 }
 
 /// How far an input has been read.

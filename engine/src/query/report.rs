@@ -177,6 +177,7 @@ fn input_details(facts: &Facts<'_>, index: usize, input: &QueryInput) -> InputDe
         bad_rows: metrics.bad_rows,
         future_rows: metrics.future_rows,
         null_event_time: metrics.null_event_time,
+        late_rows: metrics.late_rows,
         watermark_us: facts.record.context.watermarks[index],
         max_event_time_us: metrics.guarded_max,
         offsets_behind_latest: facts.behind[index]
@@ -200,10 +201,7 @@ fn source(facts: &Facts<'_>, index: usize, details: &Details) -> SourceProgress 
         metrics.insert(key.to_owned(), Value::String(behind.clone()));
     }
     let mut count = |key: &str, count: u64| metrics.insert(key.to_owned(), Value::String(count.to_string()));
-    // A late row is found behind the operators that mix inputs; it can be told to an input only where there is just one.
-    if facts.inputs.len() == 1 {
-        count("numRowsDroppedByWatermark", details.late_rows);
-    }
+    count("numRowsDroppedByWatermark", own.late_rows);
     count("numBadRows", own.bad_rows);
     count("numFutureRows", own.future_rows);
     count("numNullEventTime", own.null_event_time);

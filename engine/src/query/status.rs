@@ -100,6 +100,10 @@ pub struct InputStatus {
     pub bad_rows: u64,
     pub future_rows: u64,
     pub null_event_time: u64,
+    /// Rows that operators dropped as late, as far as they can be told to this input.
+    pub late_rows: u64,
+    /// What half, and 99 of 100, of its rows are not behind the newest one of the epochs before by more than.
+    pub lateness_us: [Option<i64>; 2],
     /// How far it has been read.
     pub offset: Value,
 }

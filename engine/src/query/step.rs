@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
 use millpond_catalog::ObjectId;
 use millpond_storage::{Cut, Relation};
@@ -33,6 +34,14 @@ impl QueryInput {
         match &self.from {
             ReadFrom::Relation(_) => InputPosition::Log(LogPosition::at(Cut::ZERO)),
             ReadFrom::Source(source) => InputPosition::Source(source.start()),
+        }
+    }
+
+    /// All columns, not only those that are read.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        match &self.from {
+            ReadFrom::Relation(relation) => relation.schema(),
+            ReadFrom::Source(source) => source.schema(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod gather;
+mod late_rows;
 mod subscription;
 mod threads;
 mod world;

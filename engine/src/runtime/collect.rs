@@ -19,6 +19,8 @@ pub(super) struct EpochRun {
     /// Of each node.
     pub(super) watermarks: Vec<[Watermark; 2]>,
     pub(super) inputs: Vec<InputQueue>,
+    /// The greatest event time of each input in the epochs before.
+    pub(super) newest: Vec<Option<i64>>,
     /// Nodes asked for their whole state.
     pub(super) full: Vec<bool>,
     pub(super) reply: Sender<Report>,

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::dataflow::EventTime;
 use crate::error::Result;
+use crate::query::lateness::Lateness;
 use crate::source::{BadRow, Slice, SliceReader, Source};
 
 /// Rows that enter a dataflow in one piece at most.
@@ -70,7 +71,7 @@ impl InputQueue {
 
 /// What one worker reads of one input during an epoch.
 #[derive(Default)]
-pub(super) struct InputReader {
+pub(crate) struct InputReader {
     slice: Option<Box<dyn SliceReader>>,
     entry: Option<EntryReader>,
 }
@@ -78,15 +79,15 @@ pub(super) struct InputReader {
 type EntryReader = Box<dyn Iterator<Item = millpond_storage::Result<ChangeBatch>> + Send>;
 
 /// One piece of input.
-pub(super) struct InputBatch {
-    pub(super) changes: ChangeBatch,
+pub(crate) struct InputBatch {
+    pub(crate) changes: ChangeBatch,
     pub(super) bytes: u64,
     pub(super) bad_rows: Vec<BadRow>,
 }
 
 impl InputReader {
     /// The next batch; `None` when nothing is left for this worker.
-    pub(super) fn next(&mut self, queue: &InputQueue) -> Result<Option<InputBatch>> {
+    pub(crate) fn next(&mut self, queue: &InputQueue) -> Result<Option<InputBatch>> {
         loop {
             if let Some(reader) = &mut self.slice {
                 if let Some(batch) = reader.next()? {
@@ -193,6 +194,10 @@ pub(crate) struct InputMetrics {
     pub(crate) min: Option<i64>,
     pub(crate) sum: i128,
     pub(crate) count: u64,
+    /// By how much rows are behind the newest one of the epochs before.
+    pub(crate) lateness: Lateness,
+    /// Rows that operators dropped as late, as far as they can be told to this input.
+    pub(crate) late_rows: u64,
 }
 
 impl InputMetrics {
@@ -207,14 +212,17 @@ impl InputMetrics {
         self.min = least(self.min, other.min);
         self.sum += other.sum;
         self.count += other.count;
+        self.lateness.merge(&other.lateness);
+        self.late_rows += other.late_rows;
     }
 
-    /// Takes account of a batch that is about to enter the dataflow.
+    /// Takes account of a batch that is about to enter the dataflow. `newest`: the greatest event time of the epochs before.
     pub(super) fn measure(
         &mut self,
         batch: &InputBatch,
         event_time: Option<&EventTime>,
         processing_time_us: i64,
+        newest: Option<i64>,
     ) -> Result<()> {
         self.bytes += batch.bytes;
         self.bad_rows += batch.bad_rows.len() as u64;
@@ -224,13 +232,20 @@ impl InputMetrics {
         };
         match event_time {
             Some(event_time) if !batch.changes.is_empty() => {
-                self.measure_times(&batch.changes, event_time, processing_time_us)
+                self.measure_times(&batch.changes, event_time, processing_time_us, newest)
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn measure_times(&mut self, changes: &ChangeBatch, event_time: &EventTime, now_us: i64) -> Result<()> {
+    fn measure_times(
+        &mut self,
+        changes: &ChangeBatch,
+        event_time: &EventTime,
+        now_us: i64,
+        newest: Option<i64>,
+    ) -> Result<()> {
+        let newest = newest.unwrap_or(i64::MIN);
         let column = changes.rows().column(event_time.column);
         let micros = cast(column, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
         let times = micros.as_primitive::<TimestampMicrosecondType>();
@@ -246,6 +261,15 @@ impl InputMetrics {
             self.min = least(self.min, Some(min));
             self.sum += sum(times.values());
             self.count += times.len() as u64;
+            if min >= newest {
+                self.lateness.add(0, times.len() as u64);
+            } else {
+                let behind = times
+                    .values()
+                    .iter()
+                    .map(|time| newest.saturating_sub(*time).max(0));
+                behind.for_each(|us| self.lateness.add(us, 1));
+            }
             return Ok(());
         }
         for (row, time) in times.values().iter().enumerate() {
@@ -267,6 +291,8 @@ impl InputMetrics {
             self.min = least(self.min, Some(*time));
             self.sum += i128::from(*time) * i128::from(weight);
             self.count += weight.unsigned_abs();
+            let behind = newest.saturating_sub(*time).max(0);
+            self.lateness.add(behind, weight.unsigned_abs());
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::input::InputMetrics;
 use super::plan::Plan;
 use crate::error::Result;
 use crate::operator::{LateRow, StateBatch};
+use crate::query::late_rows::Told;
 use crate::source::BadRow;
 
 /// Rows per batch that small batches are joined up to: logs and state are read back batch by batch.
@@ -24,6 +25,8 @@ pub(crate) struct EpochOutput {
     pub(crate) bad_rows: Vec<(String, BadRow)>,
     /// With the name of the operator.
     pub(crate) late_rows: Vec<(String, LateRow)>,
+    /// The same with their sources, once those were looked for.
+    pub(crate) told: Vec<Told>,
     /// One per dataflow input.
     pub(crate) inputs: Vec<InputMetrics>,
     /// By node name, in the order of the nodes.
@@ -69,6 +72,7 @@ impl EpochOutput {
             state: named_state,
             bad_rows,
             late_rows,
+            told: Vec::new(),
             inputs,
             operators,
         })

@@ -142,6 +142,7 @@ fn input(epoch: u64, source: Arc<dyn Source>, from: u64, to: u64, full: bool) ->
         },
         watermarks: vec![[Watermark::default(); 2]; 2],
         inputs: vec![InputQueue::of_source(source, vec![0, 1, 2], slices)],
+        newest: vec![None],
         full: vec![full; 2],
     }
 }

@@ -174,7 +174,12 @@ impl Local {
         };
         let mut collector = self.collector.borrow_mut();
         let part = collector.part();
-        part.inputs[number].measure(&batch, plan.event_time.as_ref(), run.context.processing_time_us)?;
+        part.inputs[number].measure(
+            &batch,
+            plan.event_time.as_ref(),
+            run.context.processing_time_us,
+            run.newest.get(number).copied().flatten(),
+        )?;
         part.bad_rows
             .extend(batch.bad_rows.drain(..).map(|row| (plan.name.clone(), row)));
         drop(collector);

@@ -75,7 +75,7 @@ fn engine(context: &SystemContext) -> Result<Engine> {
 }
 
 /// The view of that name.
-fn view(context: &SystemContext, name: &str) -> Result<ObjectId> {
+pub fn query_object(context: &SystemContext, name: &str) -> Result<ObjectId> {
     let missing = || {
         undefined(
             ErrorKind::UndefinedTable,
@@ -127,7 +127,7 @@ fn process_all(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait {
     Box::pin(async move {
         let engine = engine(&context)?;
         let target = match arguments.first().and_then(Value::text) {
-            Some(name) => FlushTarget::View(view(&context, name)?),
+            Some(name) => FlushTarget::View(query_object(&context, name)?),
             None => FlushTarget::All,
         };
         let cancelled = Arc::new(AtomicBool::new(false));
@@ -158,7 +158,7 @@ fn process_all(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait {
 fn await_termination(context: Arc<SystemContext>, arguments: Vec<Value>) -> Wait {
     Box::pin(async move {
         let engine = engine(&context)?;
-        let id = view(&context, arguments[0].text().unwrap_or_default())?;
+        let id = query_object(&context, arguments[0].text().unwrap_or_default())?;
         let ended = async {
             loop {
                 // A view that was dropped has ended too.

@@ -117,21 +117,22 @@ pub fn watermarks(context: &SystemContext, rows: &mut Rows) {
             let object = context.catalog.get(input.object);
             let (column, delay_us) = object.and_then(|o| event_time(o)).unzip();
             let idle_timeout_us = { object.and_then(|o| o.watermark()) }.and_then(|w| w.idle_timeout_us);
+            let [half, most] = input.lateness_us;
+            let interval = |us: Option<i64>| us.map_or(Value::Null, Value::Interval);
             let slowest = stalled_by(&status).filter(|slowest| slowest.watermark_us < input.watermark_us);
             rows.add([
                 ("query", (&status.name).into()),
                 ("source", (&input.name).into()),
                 ("event_time_column", column.into()),
-                ("delay", delay_us.map_or(Value::Null, Value::Interval)),
+                ("delay", interval(delay_us)),
                 ("max_event_time", input.max_event_time_us.into()),
                 ("watermark", input.watermark_us.into()),
                 ("future_rows", input.future_rows.into()),
                 ("null_event_time", input.null_event_time.into()),
-                ("late_rows", status.totals.late_rows.into()),
-                (
-                    "idle_timeout",
-                    idle_timeout_us.map_or(Value::Null, Value::Interval),
-                ),
+                ("late_rows", input.late_rows.into()),
+                ("lateness_p50", interval(half)),
+                ("lateness_p99", interval(most)),
+                ("idle_timeout", interval(idle_timeout_us)),
                 ("stalled_by", slowest.map(|slowest| &slowest.name).into()),
             ]);
         }

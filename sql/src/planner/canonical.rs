@@ -2,10 +2,11 @@
 //! so everything that makes the object stands in it.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use millpond_catalog::{
-    Check, Column, Gather, JoinMode, Key, ObjectName, Options, OutputMode, Trigger, ViewOptions, Watermark,
-    WatermarkPolicy,
+    Check, Column, Gather, JoinMode, Key, LateRetention, ObjectName, Options, OutputMode, Trigger,
+    ViewOptions, Watermark, WatermarkPolicy,
 };
 
 use super::{options, window};
@@ -161,6 +162,16 @@ pub fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     }
     if view_options.watermark_policy == WatermarkPolicy::Max {
         pairs.push(("watermark_policy", "max".to_owned()));
+    }
+    let kept = LateRetention::default();
+    if view_options.late_rows.time != kept.time {
+        let us = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let shown = { view_options.late_rows.time }.map_or("none".to_owned(), |time| window::show(us(time)));
+        pairs.push(("late_rows_retention", shown));
+    }
+    if view_options.late_rows.bytes != kept.bytes {
+        let shown = { view_options.late_rows.bytes }.map_or("none".to_owned(), |bytes| bytes.to_string());
+        pairs.push(("late_rows_max_bytes", shown));
     }
     match view_options.join_mode {
         JoinMode::Default => {}

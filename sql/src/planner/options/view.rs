@@ -10,7 +10,7 @@ use crate::statement::{EmitClause, EmitKind, WithOption};
 use crate::text::SourceText;
 use crate::{Settings, suggest};
 
-use super::{OptionDeclaration, boolean, find, normalise, refuse_repeated, unknown};
+use super::{OptionDeclaration, boolean, find, interval_or_none, normalise, refuse_repeated, unknown};
 use crate::planner::window;
 
 /// Options of a streaming view.
@@ -81,6 +81,20 @@ pub const VIEW_OPTIONS: &[OptionDeclaration] = &[
         value: "'lookup' or 'retract'",
         default: "'lookup' in append mode, else 'retract'",
         doc: "How a stream meets a table: each row finds what the table holds when it comes, or the join follows the table.",
+    },
+    OptionDeclaration {
+        name: "late_rows_retention",
+        aliases: &[],
+        value: "interval or 'none'",
+        default: "'7 days'",
+        doc: "How long sys.late_rows keeps the rows that the view dropped as late; 'none' is for ever.",
+    },
+    OptionDeclaration {
+        name: "late_rows_max_bytes",
+        aliases: &[],
+        value: "number or 'none'",
+        default: "67108864",
+        doc: "How many bytes of late rows are kept, the newest of them.",
     },
     OptionDeclaration {
         name: "parallelism",
@@ -229,15 +243,21 @@ fn view_option(
         "query_name" => parsed.query_name = Some(option.value.clone()),
         "watermark_policy" => parsed.watermark_policy = word(option, &POLICIES)?,
         "join_mode" => parsed.join_mode = word(option, &JOIN_MODES)?,
+        "late_rows_retention" => {
+            let us = interval_or_none(option, declared.name)?;
+            let negative = |_| Error::invalid("late_rows_retention must not be negative");
+            let time = us.map(|us| u64::try_from(us).map_err(negative)).transpose()?;
+            parsed.late_rows.time = time.map(Duration::from_micros);
+        }
+        "late_rows_max_bytes" => {
+            parsed.late_rows.bytes = match option.value.eq_ignore_ascii_case("none") {
+                true => None,
+                false => Some(whole_number(option, "Use a whole number of bytes, or 'none'.")?),
+            }
+        }
         "no_data_batches" => parsed.no_data_epochs = boolean(option)?,
         "min_offsets_per_trigger" => {
-            let offsets = option.value.parse().map_err(|_| {
-                let message = format!(
-                    "invalid value for option \"{}\": \"{}\"",
-                    declared.name, option.value
-                );
-                Error::invalid(message).with_hint("Use a whole number; 0 waits for nothing.")
-            })?;
+            let offsets = whole_number(option, "Use a whole number; 0 waits for nothing.")?;
             let delay = parsed.gather.map_or(Gather::DEFAULT_DELAY, |gather| gather.delay);
             parsed.gather = Some(Gather { offsets, delay });
         }
@@ -261,6 +281,14 @@ fn view_option(
         }
     }
     Ok(None)
+}
+
+fn whole_number(option: &WithOption, hint: &str) -> Result<u64> {
+    option.value.parse().map_err(|_| {
+        let key = normalise(&option.key);
+        let message = format!("invalid value for option \"{key}\": \"{}\"", option.value);
+        Error::invalid(message).with_hint(hint)
+    })
 }
 
 fn deprecated(trigger: Trigger) -> Option<Notice> {

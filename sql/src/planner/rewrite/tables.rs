@@ -117,7 +117,7 @@ pub fn rewrite_factor(factor: &mut TableFactor, stream_is_noise: bool) -> Result
             // Functions of the catalog may be written with their schema.
             if args.is_some()
                 && let [ObjectNamePart::Identifier(schema), function] = name.0.as_slice()
-                && fold(schema) == "pg_catalog"
+                && (fold(schema) == "pg_catalog" || fold(schema) == "sys")
             {
                 *name = ObjectName(vec![function.clone()]);
             }
