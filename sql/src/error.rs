@@ -30,6 +30,8 @@ pub enum ErrorKind {
     /// Something reads the object.
     DependentObjects,
     TypeMismatch,
+    /// A cast between types that have none.
+    CannotCoerce,
     Grouping,
     Windowing,
     InvalidColumnReference,
@@ -42,6 +44,8 @@ pub enum ErrorKind {
     DatetimeOverflow,
     NumericOutOfRange,
     DivisionByZero,
+    InvalidLogarithmArgument,
+    InvalidPowerArgument,
     StringTooLong,
     NotNullViolation,
     InvalidTableDefinition,

@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::{
-    Cast, Expr, ExprSchemable, GetFieldAccess, Operator, ScalarUDF, ScalarUDFImpl, binary_expr, lit,
+    Cast, Expr, ExprSchemable, GetFieldAccess, Operator, ScalarUDF, ScalarUDFImpl, binary_expr, lit, when,
 };
 use datafusion::scalar::ScalarValue;
 use millpond_catalog::{SqlType, SystemType};
@@ -23,7 +23,7 @@ use super::literal;
 pub struct Operators;
 
 impl ExprPlanner for Operators {
-    /// The vectors of system tables are counted from 0.
+    /// The vectors of system tables are counted from 0, arrays from 1.
     fn plan_field_access(
         &self,
         access: RawFieldAccessExpr,
@@ -41,6 +41,15 @@ impl ExprPlanner for Operators {
                     key: Box::new(*key + lit(1_i64)),
                 }
             }
+            // The library counts from the end what is less than 1.
+            (GetFieldAccess::ListIndex { key }, _) => GetFieldAccess::ListIndex {
+                key: Box::new(at_least(*key, 1, Expr::Literal(ScalarValue::Int64(None), None))?),
+            },
+            (GetFieldAccess::ListRange { start, stop, stride }, _) => GetFieldAccess::ListRange {
+                start: Box::new(at_least(*start, 1, lit(1_i64))?),
+                stop: Box::new(at_least(*stop, 0, lit(0_i64))?),
+                stride,
+            },
             (other, _) => other,
         };
         Ok(PlannerResult::Original(RawFieldAccessExpr { field_access, expr }))
@@ -140,6 +149,14 @@ impl ExprPlanner for Operators {
             Some(expr) => PlannerResult::Planned(expr),
             None => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
+    }
+}
+
+/// A subscript, or `otherwise` where it is less than `least`. NULL stays NULL.
+fn at_least(subscript: Expr, least: i64, otherwise: Expr) -> Result<Expr> {
+    match &subscript {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) if *value >= least => Ok(subscript),
+        _ => when(subscript.clone().lt(lit(least)), otherwise).otherwise(subscript),
     }
 }
 

@@ -232,11 +232,13 @@ fn text_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
     }
     let (_, from) = cast.expr.to_field(schema).ok()?;
     let (from_type, target) = (from.data_type(), cast.field.data_type());
-    if *target == DataType::Utf8 {
-        let known = !from_type.is_string() && text_form::is_known(from_type);
+    if *target == DataType::Utf8 && !from_type.is_string() {
+        let known = text_form::is_known(from_type);
         return known.then(|| ToText::of(cast.expr.as_ref().clone()));
     }
-    let is_text = from_type.is_string() && !matches!(SqlType::of(&from), SqlType::System(_));
+    let is_text = from_type.is_string()
+        && !matches!(SqlType::of(&from), SqlType::System(_))
+        && SqlType::of(&from) != SqlType::of(&cast.field);
     let read = matches!(
         SqlType::of(&cast.field),
         SqlType::Bool
@@ -246,6 +248,9 @@ fn text_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
             | SqlType::Timestamp
             | SqlType::TimestampTz
             | SqlType::Interval
+            | SqlType::Uuid
+            | SqlType::Json
+            | SqlType::Jsonb
             | SqlType::Array(_)
     );
     let stored = SqlType::of(&cast.field).arrow() == *target;

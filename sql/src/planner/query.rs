@@ -23,8 +23,8 @@ use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
 use super::write::TargetRows;
 use super::{
-    PlanContext, Purpose, interval_order, literal, names, parameters, rules, set_operation, subquery, types,
-    window,
+    PlanContext, Purpose, castable, floats, interval_order, literal, names, parameters, rules, set_operation,
+    subquery, types, window,
 };
 
 /// A planned query.
@@ -98,6 +98,7 @@ pub fn plan_over(
         let plan = subquery::select_values(plan)?;
         let plan = subquery::single_row::guard(plan, purpose, &provider)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
+        castable::check(&plan)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = interval_order::by_length(plan, &provider)?;
         let plan = match purpose {
@@ -107,6 +108,7 @@ pub fn plan_over(
         let plan = rules::analyze(plan, &options)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = subquery::make_nullable(plan)?;
+        let plan = floats::check(plan)?;
         let plan = subquery::membership::write_out(plan, purpose)?;
         let plan = subquery::make_nullable(plan)?;
         Ok((storable(plan)?, parameters))

@@ -30,6 +30,20 @@ pub fn list() -> Vec<RowFunction> {
             vec![new(&[FLOAT8, FLOAT8, FLOAT8, INT4], INT4, width_bucket)],
         ),
         f(
+            "gcd",
+            vec![
+                new(&[INT4, INT4], INT4, |v| int4(gcd(as_int(&v[0]), as_int(&v[1])))),
+                new(&[INT8, INT8], INT8, |v| int8(gcd(as_int(&v[0]), as_int(&v[1])))),
+            ],
+        ),
+        f(
+            "lcm",
+            vec![
+                new(&[INT4, INT4], INT4, |v| int4(lcm(as_int(&v[0]), as_int(&v[1])))),
+                new(&[INT8, INT8], INT8, |v| int8(lcm(as_int(&v[0]), as_int(&v[1])))),
+            ],
+        ),
+        f(
             "sign",
             vec![
                 new(&[SqlType::Numeric(None)], SqlType::Numeric(None), sign),
@@ -59,6 +73,28 @@ pub fn list() -> Vec<RowFunction> {
             ],
         ),
     ]
+}
+
+fn int8(value: i128) -> Result {
+    let value =
+        i64::try_from(value).map_err(|_| Error::new(ErrorKind::NumericOutOfRange, "bigint out of range"))?;
+    Ok(ScalarValue::Int64(Some(value)))
+}
+
+/// The greatest common divisor, by Euclid.
+fn gcd(left: i64, right: i64) -> i128 {
+    let (mut left, mut right) = (i128::from(left).abs(), i128::from(right).abs());
+    while right != 0 {
+        (left, right) = (right, left % right);
+    }
+    left
+}
+
+fn lcm(left: i64, right: i64) -> i128 {
+    match gcd(left, right) {
+        0 => 0,
+        common => (i128::from(left) / common * i128::from(right)).abs(),
+    }
 }
 
 fn sign(v: &[ScalarValue]) -> Result {

@@ -3,7 +3,7 @@
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
-    Interval, ObjectName, ObjectNamePart, TimezoneInfo, UnaryOperator, Value,
+    Interval, ObjectName, ObjectNamePart, Subscript, TimezoneInfo, UnaryOperator, Value,
 };
 
 use crate::error::{Error, Result};
@@ -65,9 +65,11 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             }
         }
         // `(f(x)).n`: behind anything but a name, the library takes the name of a field as text.
-        Expr::CompoundFieldAccess { root, access_chain } if !matches!(**root, Expr::Identifier(_)) => {
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let is_named = matches!(**root, Expr::Identifier(_));
             for access in access_chain {
-                if let AccessExpr::Dot(Expr::Identifier(field)) = access {
+                bound_slice(access);
+                if !is_named && let AccessExpr::Dot(Expr::Identifier(field)) = access {
                     let field = sqlparser::ast::Value::SingleQuotedString(fold(field));
                     *access = AccessExpr::Dot(Expr::Value(field.into()));
                 }
@@ -84,6 +86,12 @@ pub fn rewrite_expr(expr: &mut Expr, purpose: Purpose) -> Result<()> {
             op: UnaryOperator::BitwiseNot,
             expr: inner,
         } => *expr = ones_complement(std::mem::replace(inner.as_mut(), null())),
+        Expr::UnaryOp { op, expr: inner } if unary_function(*op).is_some() => {
+            if let Some(function) = unary_function(*op) {
+                *expr = call(function, vec![std::mem::replace(inner.as_mut(), null())]);
+            }
+        }
+        Expr::Substring { .. } => substring_of_pattern(expr),
         Expr::Collate { expr: inner, .. } => {
             let inner = std::mem::replace(inner.as_mut(), null());
             *expr = inner;
@@ -132,6 +140,51 @@ fn rewrite_cast(expr: &mut Expr) -> Result<()> {
 
 fn null() -> Expr {
     Expr::Value(Value::Null.into())
+}
+
+/// The function that an operator of one number is.
+fn unary_function(operator: UnaryOperator) -> Option<&'static str> {
+    match operator {
+        UnaryOperator::PGAbs => Some("abs"),
+        UnaryOperator::PGSquareRoot => Some("sqrt"),
+        UnaryOperator::PGCubeRoot => Some("cbrt"),
+        _ => None,
+    }
+}
+
+/// `substring(text FROM 'pattern')`: the first group of the match, or all of it where there is none.
+fn substring_of_pattern(expr: &mut Expr) {
+    if let Expr::Substring {
+        expr: text,
+        substring_from: Some(pattern),
+        substring_for: None,
+        ..
+    } = expr
+        && let Expr::Value(value) = pattern.as_ref()
+        && matches!(value.value, Value::SingleQuotedString(_))
+    {
+        let text = std::mem::replace(text.as_mut(), null());
+        let groups = call("regexp_match", vec![text, pattern.as_ref().clone()]);
+        let first = Expr::Value(Value::Number("1".to_owned(), false).into());
+        *expr = Expr::CompoundFieldAccess {
+            root: Box::new(Expr::Nested(Box::new(groups))),
+            access_chain: vec![AccessExpr::Subscript(Subscript::Index { index: first })],
+        };
+    }
+}
+
+/// A slice without a bound begins, or ends, where the array does.
+fn bound_slice(access: &mut AccessExpr) {
+    let number = |number: &str| Some(Expr::Value(Value::Number(number.to_owned(), false).into()));
+    if let AccessExpr::Subscript(Subscript::Slice {
+        lower_bound,
+        upper_bound,
+        ..
+    }) = access
+    {
+        *lower_bound = lower_bound.take().or_else(|| number("1"));
+        *upper_bound = upper_bound.take().or_else(|| number("2147483647"));
+    }
 }
 
 /// The library has no operator for it; it is the difference from a word of ones.
