@@ -39,6 +39,7 @@ mod parameters;
 mod prepare;
 mod provider;
 mod query;
+mod range_frames;
 mod rewrite;
 mod rules;
 mod select;

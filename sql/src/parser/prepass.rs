@@ -3,6 +3,7 @@
 //! - `TUMBLE(TABLE t, ..)`: the word `TABLE` inside a window call is taken out.
 //! - `SESSION(t PARTITION BY a, b, DESCRIPTOR(ts), ..)`: the columns become the argument `key => (a, b)`.
 //! - `FROM t WATERMARK ts DELAY OF INTERVAL '10 minutes'`: becomes the call `watermark(t, ts, INTERVAL '10 minutes')`.
+//! - `trim(LEADING FROM x)`: the word `FROM` is taken out.
 //! - `(row).*`: the star becomes the quoted name `"*"`, which the parser takes after a dot.
 //! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
 //!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
@@ -30,7 +31,7 @@ const TERMS_MAX: usize = 2000;
 
 pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<TokenWithSpan>> {
     refuse_deep_trees(&tokens, text)?;
-    let tokens = partitions_as_keys(without_table_words(tokens));
+    let tokens = partitions_as_keys(without_idle_words(tokens));
     Ok(stars_as_names(watermarks_as_calls(tokens)))
 }
 
@@ -171,7 +172,8 @@ fn effect(token: &Token) -> Effect {
     }
 }
 
-fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+/// Without the `TABLE` of window functions, and the `FROM` of a trim of spaces.
+fn without_idle_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let solid: Vec<usize> = (0..tokens.len())
         .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
         .collect();
@@ -186,6 +188,13 @@ fn without_table_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let token = |n: usize| solid.get(n).map(|i| &tokens[*i].token);
     let mut remove = Vec::new();
     for (n, place) in solid.iter().enumerate().skip(2) {
+        let trims = |side: &str| ["LEADING", "TRAILING", "BOTH"].contains(&side);
+        if word(n).as_deref() == Some("FROM")
+            && word(n - 1).is_some_and(|side| trims(&side))
+            && token(n - 2) == Some(&Token::LParen)
+        {
+            remove.push(*place);
+        }
         if word(n).as_deref() != Some("TABLE") || !matches!(token(n + 1), Some(Token::Word(_))) {
             continue;
         }

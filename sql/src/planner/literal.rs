@@ -181,6 +181,15 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
 /// What stands in place of an expression that means something else in the library.
 fn replacement(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if let Expr::Cast(cast) = expr
+        && !matches!(*cast.expr, Expr::Literal(..))
+        && let Ok((_, from)) = cast.expr.to_field(schema)
+        && from.data_type() == cast.field.data_type()
+        && SqlType::of(&from) == SqlType::of(&cast.field)
+    {
+        // The library would keep it, and may take its result for nullable later only.
+        return Some(cast.expr.as_ref().clone());
+    }
+    if let Expr::Cast(cast) = expr
         && let Some(replaced) = text_cast(cast, schema)
     {
         return Some(replaced);

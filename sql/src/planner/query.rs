@@ -23,8 +23,8 @@ use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
 use super::write::TargetRows;
 use super::{
-    PlanContext, Purpose, castable, floats, interval_order, literal, names, parameters, rules, set_operation,
-    subquery, types, window,
+    PlanContext, Purpose, castable, floats, interval_order, literal, names, parameters, range_frames, rules,
+    set_operation, subquery, types, window,
 };
 
 /// A planned query.
@@ -101,6 +101,7 @@ pub fn plan_over(
         castable::check(&plan)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = interval_order::by_length(plan, &provider)?;
+        let plan = range_frames::by_groups(plan)?;
         let plan = match purpose {
             Purpose::Select | Purpose::Insert => context.relations.prepare_query(plan)?,
             Purpose::View => plan,

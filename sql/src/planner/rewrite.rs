@@ -15,6 +15,7 @@ use super::{PlanContext, Purpose, names};
 mod frames;
 mod limit;
 mod literals;
+mod named_arguments;
 mod number;
 mod order;
 mod output_names;
@@ -152,6 +153,7 @@ impl VisitorMut for Rewriter<'_> {
         windows::rewrite_legacy(expr);
         if let Expr::Function(function) = expr {
             frames::rewrite_function(function);
+            named_arguments::rewrite_function(function);
         }
         literals::narrow_operands(expr);
         flow(row::rewrite_expr(expr).and_then(|()| postgres::rewrite_expr(expr, self.purpose)))

@@ -99,6 +99,7 @@ pub fn list() -> Vec<RowFunction> {
                 })
                 .collect(),
         ),
+        f("make_time", vec![new(&[Int4, Int4, Float8], Time, make_time)]),
         f(
             "make_timestamp",
             vec![new(
@@ -365,6 +366,19 @@ fn make_interval(v: &[ScalarValue]) -> Result {
         part(2) * 7 + part(3),
         part(4) * 3_600_000_000 + part(5) * 60_000_000 + us as i64,
     )
+}
+
+fn make_time(v: &[ScalarValue]) -> Result {
+    let (hour, minute, second) = (as_int(&v[0]), as_int(&v[1]), as_float(&v[2]));
+    let us = hour * 3_600_000_000 + minute * 60_000_000 + (second * 1e6).round() as i64;
+    let fields = (0..=24).contains(&hour) && (0..=59).contains(&minute) && (0.0..=60.0).contains(&second);
+    if !fields || us > DAY_US {
+        return Err(Error::new(
+            ErrorKind::DatetimeOverflow,
+            format!("time field value out of range: {hour}:{minute:02}:{second:02}"),
+        ));
+    }
+    Ok(ScalarValue::Time64Microsecond(Some(us)))
 }
 
 fn make_timestamp(v: &[ScalarValue]) -> Result {
