@@ -141,14 +141,12 @@ impl WindowAssign {
         slide_us: i64,
         offset_us: i64,
     ) -> Result<Self> {
-        Self::with_rule(
-            input,
-            Expr::Column(time),
-            WindowRule::new(size_us, slide_us, offset_us)?,
-        )
+        let rule = WindowRule::new(size_us, slide_us, offset_us)?;
+        Self::with_rule(input, Expr::Column(time), rule)
     }
 
-    fn with_rule(input: LogicalPlan, time: Expr, rule: WindowRule) -> Result<Self> {
+    /// Windows by a rule over a column, or over an expression that becomes one.
+    pub fn with_rule(input: LogicalPlan, time: Expr, rule: WindowRule) -> Result<Self> {
         let data_type = time.get_type(input.schema())?;
         if !matches!(data_type, DataType::Timestamp(TimeUnit::Microsecond, _)) {
             return plan_err!(

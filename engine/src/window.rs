@@ -2,7 +2,10 @@
 //!
 //! A window is `[start, start + size)`, and its start is a multiple of `slide` after 1970-01-01 00:00 UTC plus `offset`,
 //! also before 1970. A moment's windows are consecutive, so they are named by the latest start and how many there are
-//! from there backwards. Moments without a window (the infinities, and those whose window cannot be represented) are
+//! from there backwards.
+//!
+//! Windows that cumulate share a start and grow by a step: each is named by its last step, `size` long, so that one is
+//! final when its last step is, and the next longer one is that of the next step. Moments without a window (the infinities, and those whose window cannot be represented) are
 //! treated like NULL.
 
 use std::fmt;
@@ -16,6 +19,8 @@ pub struct WindowRule {
     size: i64,
     slide: i64,
     offset: i64,
+    /// Windows cumulate up to this size, a multiple of `size`, which is their step.
+    cycle: Option<i64>,
 }
 
 /// The windows of one moment.
@@ -61,7 +66,40 @@ impl WindowRule {
             size,
             slide,
             offset: offset.rem_euclid(slide),
+            cycle: None,
         })
+    }
+
+    /// Windows of one start that are `step`, twice `step` and so on up to `max` long.
+    pub fn cumulate(step: i64, max: i64, offset: i64) -> Result<Self> {
+        let rule = Self::new(max, step, offset)?;
+        if max % step != 0 {
+            return plan_err!("the size of cumulating windows must be a multiple of their step");
+        }
+        Ok(Self {
+            size: step,
+            offset: offset.rem_euclid(max),
+            cycle: Some(max),
+            ..rule
+        })
+    }
+
+    /// The start of the window that is named by `name`.
+    pub fn start_of(&self, name: i64) -> i64 {
+        match self.cycle {
+            None => name,
+            Some(max) => name - (name - self.offset).rem_euclid(max),
+        }
+    }
+
+    /// The size of the longest windows.
+    pub fn longest(&self) -> i64 {
+        self.cycle.unwrap_or(self.size)
+    }
+
+    /// A window's start belongs to no other.
+    pub fn start_is_unique(&self) -> bool {
+        self.cycle.is_none()
     }
 
     pub fn size(&self) -> i64 {
@@ -79,7 +117,7 @@ impl WindowRule {
 
     /// Every moment is in exactly one window.
     pub fn is_tumbling(&self) -> bool {
-        self.size == self.slide
+        self.size == self.slide && self.cycle.is_none()
     }
 
     /// The windows of `time`, unless it has none.
@@ -93,6 +131,16 @@ impl WindowRule {
             .checked_mul(self.slide)?;
         let latest = latest.checked_add(self.offset)?;
         latest.checked_add(self.size)?;
+        if let Some(max) = self.cycle {
+            let begin = latest - (latest - self.offset).rem_euclid(max);
+            let last = begin.checked_add(max)? - self.slide;
+            return Some(Assigned {
+                latest: last,
+                count: ((last - latest) / self.slide + 1) as u32,
+                from: latest,
+                until: latest + self.slide,
+            });
+        }
         let into = time - latest;
         // The windows that start k slides earlier hold the moment while k * slide < size - into.
         let count = (self.size - into + self.slide - 1) / self.slide;
@@ -116,7 +164,9 @@ impl WindowRule {
 
 impl fmt::Display for WindowRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_tumbling() {
+        if let Some(max) = self.cycle {
+            write!(f, "cumulate(step = {}, size = {}", Micros(self.slide), Micros(max))?;
+        } else if self.is_tumbling() {
             write!(f, "tumble(size = {}", Micros(self.size))?;
         } else {
             write!(
@@ -191,6 +241,28 @@ mod tests {
                 assert!((assigned.from..assigned.until).contains(&time));
             }
         }
+    }
+
+    #[test]
+    fn cumulating_windows_grow_from_one_start() {
+        for (step, max, offset) in [(2, 6, 0), (3, 9, 4), (5, 5, 1), (1, 7, -2)] {
+            let rule = WindowRule::cumulate(step, max, offset).unwrap();
+            for time in -40..40 {
+                let assigned = rule.assign(time).unwrap();
+                let names = (0..i64::from(assigned.count)).map(|k| assigned.latest - k * step);
+                let mut windows: Vec<(i64, i64)> =
+                    names.map(|name| (rule.start_of(name), name + rule.size())).collect();
+                windows.reverse();
+                let start = time - (time - offset).rem_euclid(max);
+                let ends = (1..=max / step).map(|k| start + k * step);
+                let expected: Vec<_> = ends.filter(|end| time < *end).map(|end| (start, end)).collect();
+                assert_eq!(windows, expected, "{rule} at {time}");
+                for same in assigned.from..assigned.until {
+                    assert_eq!(rule.assign(same).unwrap(), assigned, "{rule} at {same}");
+                }
+            }
+        }
+        assert!(WindowRule::cumulate(2, 5, 0).is_err());
     }
 
     #[test]

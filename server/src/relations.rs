@@ -15,9 +15,10 @@ use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{AggregateUDF, Expr, LogicalPlan, ScalarUDF, TableSource};
 use millpond_catalog::{Catalog, Object, ObjectKind, Options};
+use millpond_engine::bound::TimeKind;
 use millpond_engine::engine::Engine;
-use millpond_engine::logical::{RelationSource, SessionAssign, WindowAssign};
-use millpond_sql::Relations;
+use millpond_engine::logical::{RelationSource, SessionAssign, WindowAssign, WindowRule};
+use millpond_sql::{Relations, Windows};
 
 use crate::pg_catalog::{SystemContext, name_casts, replace_subqueries, system_table, system_table_names};
 
@@ -78,11 +79,13 @@ impl Relations for ServerRelations {
         &self,
         input: LogicalPlan,
         time: Column,
-        size_us: i64,
-        slide_us: i64,
-        offset_us: i64,
+        windows: Windows,
     ) -> DataFusionResult<LogicalPlan> {
-        Ok(WindowAssign::try_new(input, time, size_us, slide_us, offset_us)?.into_plan())
+        let rule = match windows.cumulate {
+            false => WindowRule::new(windows.size_us, windows.slide_us, windows.offset_us)?,
+            true => WindowRule::cumulate(windows.slide_us, windows.size_us, windows.offset_us)?,
+        };
+        Ok(WindowAssign::with_rule(input, Expr::Column(time), rule)?.into_plan())
     }
 
     fn session_assign(
@@ -105,6 +108,14 @@ impl Relations for ServerRelations {
             Some(relation) => Arc::new(relation.with_watermark(column, delay_us)),
             None => Arc::clone(source),
         }
+    }
+
+    fn event_time(&self, source: &Arc<dyn TableSource>) -> Option<usize> {
+        let relation = source.downcast_ref::<RelationSource>()?;
+        let of_view = relation.times.iter().find(|time| time.kind == TimeKind::Event);
+        { relation.watermark.as_ref() }
+            .map(|watermark| watermark.column)
+            .or(of_view.map(|time| time.column))
     }
 
     fn scalar_functions(&self) -> Vec<Arc<ScalarUDF>> {

@@ -10,6 +10,7 @@ use datafusion::logical_expr::ScalarUDF;
 mod array_compare;
 mod current_watermark;
 mod dedup_within;
+mod join_within;
 mod extract;
 mod float_cast;
 mod float_checked;
@@ -33,6 +34,7 @@ mod window;
 pub use array_compare::ArrayCompare;
 pub use current_watermark::CurrentWatermark;
 pub use dedup_within::DedupWithin;
+pub use join_within::JoinWithin;
 pub use extract::Extract;
 pub use float_cast::FloatCast;
 pub use float_checked::{FloatChecked, Operation as FloatOperation};
@@ -57,6 +59,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = vec![
         Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
         Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
+        Arc::new(ScalarUDF::new_from_impl(JoinWithin::default())),
         Arc::new(ScalarUDF::new_from_impl(FromJson::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),

@@ -25,7 +25,7 @@ pub use parser::parse;
 pub use plan::{Notice, Plan, PlanKind};
 pub use planner::options::{OptionDeclaration, RELATION_OPTIONS, VIEW_OPTIONS};
 pub use planner::{PlanContext, ROW_NUMBER, optimize, plan, plan_object, read_text};
-pub use relations::Relations;
+pub use relations::{Relations, Windows};
 pub use settings::{SETTINGS, Setting, SettingType, Settings};
 /// Every word that SQL gives a meaning, in upper case.
 pub use sqlparser::keywords::ALL_KEYWORDS as KEYWORDS;

@@ -12,6 +12,17 @@ use millpond_catalog::{Object, Options};
 
 use crate::error::Result;
 
+/// Windows of a fixed size; microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    pub size_us: i64,
+    /// As the size, if they tumble.
+    pub slide_us: i64,
+    pub offset_us: i64,
+    /// Those of one start are one slide long, two, and so on up to the size.
+    pub cumulate: bool,
+}
+
 pub trait Relations {
     /// What a scan of a catalog object refers to.
     fn table_source(&self, object: &Arc<Object>) -> Arc<dyn TableSource>;
@@ -38,14 +49,12 @@ pub trait Relations {
     }
 
     /// Assigns each row of `input` to its windows: the input's fields, then `window_start` and `window_end`, both of the
-    /// type of `time`. A tumbling window has `slide_us == size_us`.
+    /// type of `time`.
     fn window_assign(
         &self,
         input: LogicalPlan,
         time: Column,
-        size_us: i64,
-        slide_us: i64,
-        offset_us: i64,
+        windows: Windows,
     ) -> DataFusionResult<LogicalPlan>;
 
     /// Assigns each row of `input` to its session among the rows of equal `keys`: the input's fields, then `window_start`
@@ -66,6 +75,11 @@ pub trait Relations {
         _delay_us: i64,
     ) -> Arc<dyn TableSource> {
         Arc::clone(source)
+    }
+
+    /// The column with the event time of a relation, if it has a watermark.
+    fn event_time(&self, _source: &Arc<dyn TableSource>) -> Option<usize> {
+        None
     }
 
     /// Functions beyond DataFusion's defaults; an equal name replaces a default one. A name with a schema is written

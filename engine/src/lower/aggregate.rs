@@ -118,13 +118,24 @@ impl Lowering<'_> {
                 field: stream.real.field(pending.time).clone(),
             });
         }
-        for expr in group_exprs {
-            let time = match stream.window {
-                None => {
-                    plain_time(stream, expr)?.filter(|_| self.options.output_mode != OutputMode::Complete)
-                }
-                Some(_) => None,
-            };
+        let plain = { group_exprs.iter() }
+            .map(|expr| match stream.window {
+                None => plain_time(stream, expr),
+                Some(_) => Ok(None),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        // The end of windows that cumulate says more than their start, which belongs to longer ones, too.
+        let ends = { plain.iter() }.filter_map(|time| match time {
+            Some((TimeKind::WindowEnd { size }, ..)) => Some(*size),
+            _ => None,
+        });
+        let least = ends.min();
+        for (expr, time) in group_exprs.iter().zip(plain) {
+            let time = time.filter(|(kind, ..)| {
+                let longer = |size: i64| least.is_some_and(|least| size > least);
+                self.options.output_mode != OutputMode::Complete
+                    && !matches!(kind, TimeKind::WindowStart { size } if longer(*size))
+            });
             let bound = |name: &str| Expr::Column(Column::new_unqualified(name));
             keys.origins.push(match time {
                 _ if stream.reads(expr)?.1 => KeyOrigin::Window(stream.over_window(expr)?),
@@ -372,7 +383,7 @@ impl Lowering<'_> {
     ) -> Result<Stream> {
         let groups = aggregate.group_expr.len();
         let window = keys.window.as_ref();
-        let bound = window.and_then(|window| Some((window.source.size(), window.bound?)));
+        let bound = window.and_then(|window| Some((window.source.longest(), window.bound?)));
         let times = keys.origins.iter().map(|origin| match (origin, bound) {
             (KeyOrigin::Window(Expr::Column(column)), Some((size, bound))) => {
                 let is_start = column.name == WindowAssign::START;
@@ -504,7 +515,11 @@ fn can_slice(stream: &Stream, aggregate: &Aggregate, calls: &[Call]) -> Result<b
     for expr in &aggregate.group_expr {
         match stream.reads(expr)? {
             (true, true) => return Ok(false),
-            (false, true) => names_window |= is_injective(&stream.over_window(expr)?),
+            (false, true) => {
+                let over = stream.over_window(expr)?;
+                let unique = { stream.window.as_ref() }.is_none_or(|window| window.rule.start_is_unique());
+                names_window |= is_injective(&over) && (unique || names_end(&over));
+            }
             (_, false) => {}
         }
     }
@@ -526,6 +541,12 @@ fn is_injective(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// Windows of one start are told apart by their ends.
+fn names_end(expr: &Expr) -> bool {
+    let columns = expr.column_refs();
+    columns.iter().any(|column| column.name == WindowAssign::END)
 }
 
 fn is_bound(expr: &Expr) -> bool {

@@ -137,12 +137,18 @@ impl Lowering<'_> {
             return Err(Error::Bug("a window column without a pending window".to_owned()));
         };
         let bound = stream.times[column].map(|time| self.bounds.as_event(time));
-        let size = assign.rule.size();
         let column = |name: &str| Expr::Column(Column::new_unqualified(name));
         stream
             .columns
             .extend([column(WindowAssign::START), column(WindowAssign::END)].map(Origin::Window));
-        let kinds = [TimeKind::WindowStart { size }, TimeKind::WindowEnd { size }];
+        let kinds = [
+            TimeKind::WindowStart {
+                size: assign.rule.longest(),
+            },
+            TimeKind::WindowEnd {
+                size: assign.rule.size(),
+            },
+        ];
         let times = kinds.map(|kind| bound.map(|bound| Time { kind, bound }));
         stream.times.extend(times);
         stream.window = Some(PendingWindow {

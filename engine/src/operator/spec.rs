@@ -227,6 +227,14 @@ impl WindowSource {
         }
     }
 
+    /// The size of the longest windows.
+    pub fn longest(&self) -> i64 {
+        match self {
+            WindowSource::Rule(rule) => rule.longest(),
+            WindowSource::Start { size } => *size,
+        }
+    }
+
     /// A row may be in several windows.
     pub fn overlaps(&self) -> bool {
         matches!(self, WindowSource::Rule(rule) if !rule.is_tumbling())

@@ -89,6 +89,7 @@ pub(crate) fn expand(
         starts.len(),
         starts.iter().map(|start| start + spec.rule.size()).collect(),
     );
+    { starts.iter_mut() }.for_each(|start| *start = spec.rule.start_of(*start));
     columns.extend::<[ArrayRef; 2]>([timestamps(starts, time_type), timestamps(ends, time_type)]);
     Ok(Expanded {
         rows: record_batch(&spec.output, columns, length)?,

@@ -91,6 +91,8 @@ pub fn plan_over(
         let statement = ast::Statement::Query(Box::new(query));
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
+        let plan = window::keep_times(plan)?;
+        let plan = window::bound_joins(plan, context.relations)?;
         let plan = window::set_watermarks(plan, context.relations)?;
         set_operation::check(&plan)?;
         let plan = set_operation::align_floats(plan)?;

@@ -21,6 +21,7 @@ use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments, Tabl
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::Window;
 use crate::plan::Notice;
+use crate::relations::Windows;
 use crate::suggest;
 
 use super::names::fold;
@@ -30,17 +31,20 @@ mod dedup;
 mod delayed;
 mod interval;
 mod session;
+mod within;
 
 pub use assign::assign;
 pub use delayed::set_watermarks;
 pub use interval::{microseconds, of_expr, show};
+pub use dedup::keep_times;
+pub use within::bound_joins;
 
 const WINDOW_START: &str = "window_start";
 const WINDOW_END: &str = "window_end";
 /// The last moment of the window: an event time for windows over windows.
 const WINDOW_TIME: &str = "window_time";
 
-/// Plans `tumble(..)` and `hop(..)` in FROM.
+/// Plans `tumble(..)`, `hop(..)` and the other functions in FROM.
 #[derive(Debug, Default)]
 pub struct WindowRelations {
     notices: Mutex<Vec<Notice>>,
@@ -65,6 +69,7 @@ enum Call {
 enum Kind {
     Tumble,
     Hop,
+    Cumulate,
     Session,
 }
 
@@ -73,6 +78,7 @@ impl Kind {
         match self {
             Kind::Tumble => "tumble",
             Kind::Hop => "hop",
+            Kind::Cumulate => "cumulate",
             Kind::Session => "session",
         }
     }
@@ -81,6 +87,7 @@ impl Kind {
         match self {
             Kind::Tumble => "tumble(t, ts, size[, offset])",
             Kind::Hop => "hop(t, ts, slide, size[, offset])",
+            Kind::Cumulate => "cumulate(t, ts, step, size[, offset])",
             Kind::Session => "session(t, ts, gap[, key => (k)])",
         }
     }
@@ -90,6 +97,7 @@ impl Kind {
         match self {
             Kind::Tumble => &["data", "time", "size", "offset"],
             Kind::Hop => &["data", "time", "slide", "size", "offset"],
+            Kind::Cumulate => &["data", "time", "step", "size", "offset"],
             Kind::Session => &["data", "time", "gap", "key"],
         }
     }
@@ -143,12 +151,7 @@ impl RelationPlanner for WindowRelations {
             "session" => Call::Window(Kind::Session),
             "watermark" => Call::Watermark,
             "dedup" => Call::Dedup,
-            "cumulate" => {
-                return Err(external(
-                    Error::unsupported("cumulate windows are not supported yet")
-                        .with_hint("tumble, hop and session windows are supported."),
-                ));
-            }
+            "cumulate" => Call::Window(Kind::Cumulate),
             _ => return original(relation),
         };
         let TableFactor::Table {
@@ -222,6 +225,7 @@ impl WindowRelations {
         let slide = match arguments.slide {
             Some(slide) => duration(slide, "slide")?,
             None if kind == Kind::Hop => return Err(kind.missing("a slide")),
+            None if kind == Kind::Cumulate => return Err(kind.missing("a step")),
             None => size,
         };
         let offset = arguments
@@ -229,6 +233,9 @@ impl WindowRelations {
             .map(|offset| duration(offset, "offset"))
             .transpose()?
             .unwrap_or(0);
+        if kind == Kind::Cumulate {
+            interval::check_cumulate(slide, size).map_err(external)?;
+        }
         interval::check(size, slide, kind == Kind::Hop).map_err(external)?;
         if kind == Kind::Hop {
             let message = format!("hop: windows of size {} every {}", show(size), show(slide));
@@ -240,7 +247,13 @@ impl WindowRelations {
                     hint: Some(format!("The order of arguments is {}.", kind.usage())),
                 });
         }
-        with_bounds(input, assign::call(time, size, slide, offset))
+        let windows = Windows {
+            size_us: size,
+            slide_us: slide,
+            offset_us: offset,
+            cumulate: kind == Kind::Cumulate,
+        };
+        with_bounds(input, assign::call(time, windows))
     }
 }
 
@@ -327,8 +340,8 @@ fn sort_arguments(arguments: Vec<FunctionArg>, kind: Kind) -> Result<Arguments> 
         let place = match name.as_str() {
             "data" | "table" | "input" => &mut sorted.relation,
             "time" | "timecol" | "time_column" | "ts" => &mut sorted.time,
-            "slide" | "hop" => &mut sorted.slide,
-            "size" => &mut sorted.size,
+            "slide" | "hop" | "step" => &mut sorted.slide,
+            "size" | "max" | "max_size" => &mut sorted.size,
             "offset" | "start" => &mut sorted.offset,
             "gap" => &mut sorted.gap,
             "key" | "keys" | "partition_by" => &mut sorted.key,

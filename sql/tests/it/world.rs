@@ -11,7 +11,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::logical_plan::Extension;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TableSource, UserDefinedLogicalNodeCore};
 use millpond_catalog::{Catalog, Edit, Object, ObjectId, Options, SqlType};
-use millpond_sql::{PlanContext, PlanKind, Relations, Settings, plan_object};
+use millpond_sql::{PlanContext, PlanKind, Relations, Settings, Windows, plan_object};
 
 pub struct World {
     pub catalog: Catalog,
@@ -146,11 +146,16 @@ impl Relations for NoRows {
         &self,
         input: LogicalPlan,
         time: Column,
-        size_us: i64,
-        slide_us: i64,
-        offset_us: i64,
+        windows: Windows,
     ) -> DataFusionResult<LogicalPlan> {
-        let rule = format!("size={size_us} slide={slide_us} offset={offset_us}");
+        let Windows {
+            size_us,
+            slide_us,
+            offset_us,
+            cumulate,
+        } = windows;
+        let cumulate = if cumulate { " cumulate" } else { "" };
+        let rule = format!("size={size_us} slide={slide_us} offset={offset_us}{cumulate}");
         Assign::plan(input, vec![Expr::Column(time)], rule)
     }
 

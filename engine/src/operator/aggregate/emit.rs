@@ -16,7 +16,7 @@ use crate::operator::accumulator::{Failure, OUT_OF_RANGE};
 use crate::operator::aggregate::final_phase::FinalAggregate;
 use crate::operator::aggregate::timestamps;
 use crate::operator::map::record_batch;
-use crate::operator::spec::AggregateOutput;
+use crate::operator::spec::{AggregateOutput, WindowSource};
 use crate::source::BadRow;
 
 /// The result rows of some groups.
@@ -43,7 +43,10 @@ impl FinalAggregate {
                 timestamps(bounds, field.data_type())
             };
             columns.push(match output {
-                AggregateOutput::WindowStart => bounds(0),
+                AggregateOutput::WindowStart => {
+                    let starts = groups.iter().map(|group| self.start_of(self.starts[*group]));
+                    timestamps(starts.collect(), field.data_type())
+                }
                 AggregateOutput::WindowEnd => bounds(size),
                 AggregateOutput::Key(key) => Arc::clone(&own_keys[*key]),
                 AggregateOutput::Rows => Arc::new(Int64Array::from_iter_values(
@@ -64,6 +67,14 @@ impl FinalAggregate {
             rows,
             failures,
         })
+    }
+
+    /// The start of the window that a group is in by `name`.
+    fn start_of(&self, name: i64) -> i64 {
+        match self.spec.window.as_ref().map(|window| window.assign) {
+            Some(WindowSource::Rule(rule)) => rule.start_of(name),
+            Some(WindowSource::Start { .. }) | None => name,
+        }
     }
 
     /// Sends all results as new rows.

@@ -15,7 +15,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableSource};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use millpond_catalog::Object;
-use millpond_sql::{PlanContext, PlanKind, Relations};
+use millpond_sql::{PlanContext, PlanKind, Relations, Windows};
 
 use super::super::{SystemContext, Value, name_casts, replace_subqueries, system_table};
 use super::context;
@@ -49,9 +49,7 @@ impl Relations for SystemRelations {
         &self,
         input: LogicalPlan,
         _: Column,
-        _: i64,
-        _: i64,
-        _: i64,
+        _: Windows,
     ) -> DataFusionResult<LogicalPlan> {
         Ok(input)
     }

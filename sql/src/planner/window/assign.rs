@@ -14,7 +14,7 @@ use datafusion::scalar::ScalarValue;
 
 use crate::error::Error;
 use crate::function::Window;
-use crate::relations::Relations;
+use crate::relations::{Relations, Windows};
 
 use super::{interval, session};
 
@@ -26,14 +26,15 @@ pub(super) fn external(error: Error) -> DataFusionError {
 }
 
 /// A call of the placeholder with microseconds as arguments.
-pub fn call(time: Expr, size_us: i64, slide_us: i64, offset_us: i64) -> Expr {
+pub fn call(time: Expr, windows: Windows) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::new(ScalarUDF::new_from_impl(Window::default())),
         vec![
             time,
-            super::literal_us(size_us),
-            super::literal_us(slide_us),
-            super::literal_us(offset_us),
+            super::literal_us(windows.size_us),
+            super::literal_us(windows.slide_us),
+            super::literal_us(windows.offset_us),
+            lit(windows.cumulate),
         ],
     ))
 }
@@ -116,6 +117,12 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
     let slide = duration(2, "slide")?.unwrap_or(size);
     let offset = duration(3, "start")?.unwrap_or(0);
     interval::check(size, slide, false).map_err(external)?;
+    let windows = Windows {
+        size_us: size,
+        slide_us: slide,
+        offset_us: offset,
+        cumulate: function.args.get(4).is_some_and(|cumulate| *cumulate == lit(true)),
+    };
 
     let time = match &function.args[0] {
         Expr::Column(column) => column.clone(),
@@ -126,7 +133,7 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
             Column::new_unqualified(COMPUTED_TIME)
         }
     };
-    let plan = relations.window_assign(input, time, size, slide, offset)?;
+    let plan = relations.window_assign(input, time, windows)?;
     Ok(with_bounds(plan))
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, lit};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, lit};
 use datafusion::scalar::ScalarValue;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
@@ -72,4 +73,27 @@ pub fn plan(
     LogicalPlanBuilder::from(input)
         .distinct_on(keys, columns, None)?
         .build()
+}
+
+/// `SELECT DISTINCT ON (k) .. WITHIN WATERMARK` chooses among whole rows, so that their time is there whether it is selected or
+/// not; what is selected is computed from those that stay.
+pub fn keep_times(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+    let is_within = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.name() == DedupWithin::NAME);
+    let keep = |node: LogicalPlan| match node {
+        LogicalPlan::Distinct(Distinct::On(on)) if on.on_expr.iter().any(is_within) => {
+            let input = Arc::unwrap_or_clone(on.input);
+            let columns: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
+            if on.select_expr == columns {
+                return Ok(Transformed::no(
+                    LogicalPlanBuilder::from(input)
+                        .distinct_on(on.on_expr, on.select_expr, on.sort_expr)?
+                        .build()?,
+                ));
+            }
+            let first = LogicalPlanBuilder::from(input).distinct_on(on.on_expr, columns, on.sort_expr)?;
+            Ok(Transformed::yes(first.project(on.select_expr)?.build()?))
+        }
+        other => Ok(Transformed::no(other)),
+    };
+    Ok(plan.transform_up_with_subqueries(keep)?.data)
 }

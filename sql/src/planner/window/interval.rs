@@ -96,6 +96,19 @@ pub fn check(size: i64, slide: i64, hop: bool) -> Result<()> {
     Ok(())
 }
 
+/// Checks step and size of windows that cumulate.
+pub fn check_cumulate(step: i64, size: i64) -> Result<()> {
+    if step > 0 && size % step != 0 {
+        return Err(Error::invalid(format!(
+            "cumulate size {} is not a multiple of step {}",
+            show(size),
+            show(step)
+        ))
+        .with_hint("The order of arguments is cumulate(t, ts, step, size)."));
+    }
+    Ok(())
+}
+
 /// A duration for people: `5 minutes`, `1 hour 30 minutes`.
 pub fn show(us: i64) -> String {
     let units: [(&str, u64); 6] = [
