@@ -201,6 +201,8 @@ pub struct ViewOptions {
     pub watermark_policy: WatermarkPolicy,
     /// How a stream meets a table.
     pub join_mode: JoinMode,
+    /// How long windows take rows after they are closed.
+    pub allowed_lateness: Duration,
     /// How long late rows are kept.
     pub late_rows: LateRetention,
 }

@@ -53,6 +53,8 @@ pub struct LowerOptions {
     /// A failing expression stops the query instead of setting its row aside.
     pub fail_on_error: bool,
     pub join_mode: JoinMode,
+    /// Windows are kept, and take rows, for so long after the watermark has closed them.
+    pub allowed_lateness_us: i64,
 }
 
 /// Lowers an analysed plan, which need not be optimised.
@@ -65,6 +67,7 @@ pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
         nodes: Vec::new(),
         bounds: Bounds::default(),
         aggregates_above: 0,
+        revises: false,
     };
     let stream = lowering.lower(&plan)?;
     lowering.check_output(&stream, &plan)?;
@@ -95,6 +98,8 @@ struct Lowering<'a> {
     bounds: Bounds,
     /// Aggregations between the result and the part being lowered.
     aggregates_above: usize,
+    /// Windows that have come out can be revised.
+    revises: bool,
 }
 
 impl Lowering<'_> {
@@ -193,7 +198,7 @@ impl Lowering<'_> {
 
     /// In append mode nothing that was handed over may change.
     fn check_output(&self, stream: &Stream, plan: &LogicalPlan) -> Result<()> {
-        if self.options.output_mode != OutputMode::Append || stream.append_only {
+        if self.options.output_mode != OutputMode::Append || stream.append_only || self.revises {
             return Ok(());
         }
         if let Some(input) = self.inputs.iter().find(|input| !input.append_only) {

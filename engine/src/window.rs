@@ -165,7 +165,12 @@ impl WindowRule {
 impl fmt::Display for WindowRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(max) = self.cycle {
-            write!(f, "cumulate(step = {}, size = {}", Micros(self.slide), Micros(max))?;
+            write!(
+                f,
+                "cumulate(step = {}, size = {}",
+                Micros(self.slide),
+                Micros(max)
+            )?;
         } else if self.is_tumbling() {
             write!(f, "tumble(size = {}", Micros(self.size))?;
         } else {
@@ -250,8 +255,9 @@ mod tests {
             for time in -40..40 {
                 let assigned = rule.assign(time).unwrap();
                 let names = (0..i64::from(assigned.count)).map(|k| assigned.latest - k * step);
-                let mut windows: Vec<(i64, i64)> =
-                    names.map(|name| (rule.start_of(name), name + rule.size())).collect();
+                let mut windows: Vec<(i64, i64)> = names
+                    .map(|name| (rule.start_of(name), name + rule.size()))
+                    .collect();
                 windows.reverse();
                 let start = time - (time - offset).rem_euclid(max);
                 let ends = (1..=max / step).map(|k| start + k * step);

@@ -218,6 +218,8 @@ pub enum EmitKind {
     Complete,
     /// `EMIT EVERY interval`, `EMIT PERIODIC interval`, `TRIGGER EVERY interval`: the interval as text.
     Every(String),
+    /// `ALLOW LATENESS interval`, `GRACE PERIOD interval`: the interval as text.
+    AllowLateness(String),
 }
 
 /// A key and a value of a `WITH` list.

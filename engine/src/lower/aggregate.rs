@@ -206,7 +206,7 @@ impl Lowering<'_> {
     fn build(
         &mut self,
         stream: Stream,
-        keys: Keys,
+        mut keys: Keys,
         calls: Vec<Call>,
         aggregate: &Aggregate,
     ) -> Result<Stream> {
@@ -233,7 +233,13 @@ impl Lowering<'_> {
         }
         let final_only =
             self.options.output_mode == OutputMode::Append && self.aggregates_above == 0 && keys.is_final();
-        let bound = keys.window.as_ref().and_then(|window| window.bound);
+        let closes = keys.window.as_ref().and_then(|window| window.bound);
+        let bound = closes.map(|bound| self.forgotten_by(bound));
+        if let Some(window) = &mut keys.window {
+            window.bound = bound;
+        }
+        let revisable = final_only && bound != closes;
+        self.revises |= revisable;
         if let (Some(bound), Some(WindowSource::Start { .. })) =
             (bound, window.as_ref().map(|window| window.assign))
         {
@@ -259,13 +265,15 @@ impl Lowering<'_> {
             outputs,
             append_only,
             final_only,
+            revisable,
             partial: Arc::clone(&partial),
             output: Arc::clone(&output),
             fail_on_error: self.options.fail_on_error,
         });
-        let output_append_only = final_only || (calls.is_empty() && append_only && !spec.keys.is_empty());
-        let bounds: Vec<Bound> = bound
-            .iter()
+        let output_append_only =
+            final_only && !revisable || (calls.is_empty() && append_only && !spec.keys.is_empty());
+        let bounds: Vec<Bound> = { bound.iter() }
+            .chain(closes.iter().filter(|_| revisable))
             .map(|bound| self.bounds.get(*bound).clone())
             .collect();
         let node = self.two_phases(node, &spec, bounds, output_append_only);
@@ -310,7 +318,7 @@ impl Lowering<'_> {
             Arc::clone(&spec.partial),
             Properties {
                 append_only: true,
-                bounds: bounds.clone(),
+                bounds: bounds.iter().take(1).cloned().collect(),
                 ..Properties::default()
             },
         );

@@ -29,6 +29,10 @@ impl Lowering<'_> {
             // Rows that the watermark releases come in when their sessions were to be final already.
             .filter(|bound| !self.bounds.get(*bound).is_released())
             .filter(|_| self.options.output_mode != OutputMode::Complete);
+        let bound = bound.map(|bound| self.forgotten_by(bound));
+        if bound.is_some() {
+            self.check_not_revised("sessions")?;
+        }
         let watermark = bound.is_some();
         let is_result = self.options.output_mode == OutputMode::Append && self.aggregates_above == 0;
         if is_result && !watermark {

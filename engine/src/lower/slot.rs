@@ -127,6 +127,9 @@ impl Lowering<'_> {
         closing: Option<Closing>,
     ) -> Result<NodeId> {
         let final_only = self.is_final_here();
+        if closing.is_some() {
+            self.check_not_revised(&recomputed.description)?;
+        }
         let append_only = stream.append_only;
         let bounds: Vec<Bound> = closing
             .iter()
@@ -199,7 +202,7 @@ impl Lowering<'_> {
 
     /// The closing key among group expressions, if one bounds a window that a watermark makes final.
     pub(super) fn closing_key<'a>(
-        &self,
+        &mut self,
         stream: &Stream,
         slot: &mut Slot,
         groups: impl IntoIterator<Item = &'a Expr>,
@@ -221,10 +224,32 @@ impl Lowering<'_> {
             let key = ClosingKey { column, to_end };
             return Ok(Some(Closing {
                 key,
-                bound: time.bound,
+                bound: self.forgotten_by(time.bound),
             }));
         }
         Ok(None)
+    }
+
+    /// The bound by which windows are forgotten that this one closes.
+    pub(super) fn forgotten_by(&mut self, bound: BoundId) -> BoundId {
+        let kept = self.bounds.get(bound).lagging(self.options.allowed_lateness_us);
+        self.bounds.id(kept)
+    }
+
+    /// Where windows come out once and may be revised later, only aggregations can do so.
+    pub(super) fn check_not_revised(&self, what: &str) -> Result<()> {
+        let is_append = self.options.output_mode == OutputMode::Append;
+        if !is_append || self.options.allowed_lateness_us == 0 {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            message: format!(
+                "allowed_lateness in output_mode 'append' is for aggregates by tumble, hop and cumulate, not for {what}"
+            ),
+            hint: Some(
+                "Use output_mode 'update' (EMIT CHANGES), or a watermark with a longer delay.".to_owned(),
+            ),
+        })
     }
 
     /// In append mode the last operator that changes its rows hands them over when their window is final.

@@ -195,6 +195,8 @@ pub struct AggregateSpec {
     pub append_only: bool,
     /// Groups come out once, when their window is final, and not before.
     pub final_only: bool,
+    /// A group that came out is kept and can change for a while, by the first bound; by the second its window is final.
+    pub revisable: bool,
     pub partial: SchemaRef,
     pub output: SchemaRef,
     /// A result that cannot be represented stops the query instead of being set aside.
@@ -386,7 +388,9 @@ impl fmt::Display for OperatorSpec {
             }
             OperatorSpec::Constant(rows) => write!(f, "Constant, {} rows", rows.num_rows()),
             OperatorSpec::FinalAggregate(spec) => {
-                let emit = if spec.final_only {
+                let emit = if spec.revisable {
+                    "when the window is final, and revisions"
+                } else if spec.final_only {
                     "when the window is final"
                 } else {
                     "changes"

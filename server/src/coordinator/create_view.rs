@@ -85,6 +85,7 @@ pub(crate) fn lower(view: &StreamingView, query: &LogicalPlan) -> Result<Dataflo
         output_mode: view.options.output_mode,
         fail_on_error: view.options.fail_on_error,
         join_mode: view.options.join_mode,
+        allowed_lateness_us: i64::try_from(view.options.allowed_lateness.as_micros()).unwrap_or(i64::MAX),
     };
     Ok(millpond_engine::lower::lower(query, &options)?)
 }

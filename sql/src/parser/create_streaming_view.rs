@@ -51,15 +51,12 @@ impl Tokens<'_> {
         let position = self.next_offset();
         let kind = if self.words(&["TRIGGER", "EVERY"]) {
             EmitKind::Every(self.interval()?)
+        } else if self.words(&["ALLOW", "LATENESS"]) || self.words(&["GRACE", "PERIOD"]) {
+            EmitKind::AllowLateness(self.interval()?)
         } else if self.word("EMIT") {
             self.emit_kind()?
         } else {
-            for words in [
-                ["ALLOW", "LATENESS"],
-                ["GRACE", "PERIOD"],
-                ["LATE", "DATA"],
-                ["WITH", "DELAY"],
-            ] {
+            for words in [["LATE", "DATA"], ["WITH", "DELAY"]] {
                 if self.peek_words(&words) {
                     return Err(self.here(Error::unsupported(format!(
                         "{} is not supported yet",

@@ -163,6 +163,10 @@ pub fn view_pairs(view_options: &ViewOptions) -> Vec<(String, String)> {
     if view_options.watermark_policy == WatermarkPolicy::Max {
         pairs.push(("watermark_policy", "max".to_owned()));
     }
+    if !view_options.allowed_lateness.is_zero() {
+        let us = i64::try_from(view_options.allowed_lateness.as_micros()).unwrap_or(i64::MAX);
+        pairs.push(("allowed_lateness", window::show(us)));
+    }
     let kept = LateRetention::default();
     if view_options.late_rows.time != kept.time {
         let us = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);

@@ -34,9 +34,9 @@ mod session;
 mod within;
 
 pub use assign::assign;
+pub use dedup::keep_times;
 pub use delayed::set_watermarks;
 pub use interval::{microseconds, of_expr, show};
-pub use dedup::keep_times;
 pub use within::bound_joins;
 
 const WINDOW_START: &str = "window_start";

@@ -235,6 +235,7 @@ impl Display for EmitKind {
             EmitKind::OnWindowClose => f.write_str("EMIT ON WINDOW CLOSE"),
             EmitKind::Changes => f.write_str("EMIT CHANGES"),
             EmitKind::Complete => f.write_str("EMIT COMPLETE"),
+            EmitKind::AllowLateness(interval) => write!(f, "ALLOW LATENESS INTERVAL {}", Quoted(interval)),
             EmitKind::Every(interval) => write!(f, "EMIT EVERY INTERVAL {}", Quoted(interval)),
         }
     }

@@ -52,8 +52,7 @@ error Syntax: syntax error at or near "SOMETIMES"
 ====
 CREATE STREAMING VIEW v AS SELECT a FROM t EMIT CHANGES GRACE PERIOD INTERVAL '1 minute'
 ----
-error Unsupported: GRACE PERIOD is not supported yet
-  at 57: GRACE
+CREATE STREAMING VIEW v AS SELECT a FROM t EMIT CHANGES ALLOW LATENESS INTERVAL '1 minute'
 
 ====
 CREATE VIEW v AS SELECT 1

@@ -5,6 +5,7 @@
 //! Groups of final windows, and groups without rows, are dead; the dead are cleared away when they outnumber the living.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
@@ -32,6 +33,8 @@ pub(crate) struct FinalAggregate {
     pub(super) starts: Vec<i64>,
     /// Groups by window start, where windows become final.
     by_window: BTreeMap<i64, Vec<usize>>,
+    /// Groups of windows that end here or before have come out, where they are kept to be revised.
+    emitted: Option<i64>,
     /// Groups that have rows.
     living: usize,
     /// Partial rows of the running epoch.
@@ -69,6 +72,7 @@ impl FinalAggregate {
             spec,
             starts: Vec::new(),
             by_window: BTreeMap::new(),
+            emitted: None,
             living: 0,
             incoming: Vec::new(),
             delta: Vec::new(),
@@ -206,10 +210,10 @@ impl FinalAggregate {
             }
         };
         let before: Vec<usize> = touched.iter().copied().filter(was_out).collect();
-        let old = if self.spec.final_only {
-            None
-        } else {
-            Some(self.results(&before)?)
+        let old = match (self.spec.final_only, self.spec.revisable) {
+            (true, false) => None,
+            (true, true) => Some(self.results(&self.emitted(&before))?),
+            (false, _) => Some(self.results(&before)?),
         };
         for located in &located {
             self.merge(located)?;
@@ -221,9 +225,48 @@ impl FinalAggregate {
             .collect();
         self.count_changes(&touched, &before, &after);
         if let Some(old) = old {
-            let new = self.results(&after)?;
+            let new = match self.spec.revisable {
+                true => self.results(&self.emitted(&after))?,
+                false => self.results(&after)?,
+            };
             self.send_changes(&old, &new, output)?;
         }
+        Ok(())
+    }
+
+    /// Those of `groups` whose windows had come out before this epoch.
+    fn emitted(&self, groups: &[usize]) -> Vec<usize> {
+        let size = self.spec.window.as_ref().map_or(0, |window| window.assign.size());
+        let is_out = |group: &&usize| {
+            self.emitted
+                .is_some_and(|emitted| self.starts[**group].saturating_add(size) <= emitted)
+        };
+        groups.iter().filter(is_out).copied().collect()
+    }
+
+    /// Lets out the windows that have become final and may be revised for a while.
+    fn emit(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
+        let Some(window) = self.spec.window.as_ref().filter(|_| self.spec.revisable) else {
+            return Ok(());
+        };
+        let Some(until) = context.watermarks[1].closes else {
+            return Ok(());
+        };
+        let size = window.assign.size();
+        let first = self.emitted.map(|emitted| emitted.saturating_sub(size));
+        if first.is_some_and(|first| first >= until.saturating_sub(size)) {
+            return Ok(());
+        }
+        let begin = first.map_or(Unbounded, Excluded);
+        let windows = (self.by_window).range((begin, Included(until.saturating_sub(size))));
+        let closed: Vec<usize> = windows
+            .flat_map(|(_, groups)| groups)
+            .copied()
+            .filter(|group| self.groups.rows[*group] > 0)
+            .collect();
+        let results = self.results(&closed)?;
+        self.send_results(&results, output)?;
+        self.emitted = Some(until);
         Ok(())
     }
 
@@ -251,7 +294,7 @@ impl FinalAggregate {
             .copied()
             .filter(|group| self.groups.rows[*group] > 0)
             .collect();
-        if self.spec.final_only {
+        if self.spec.final_only && !self.spec.revisable {
             let results = self.results(&closed_living)?;
             self.send_results(&results, output)?;
         }
@@ -321,6 +364,7 @@ impl Operator for FinalAggregate {
         if !self.incoming.is_empty() || first {
             self.apply(context, output)?;
         }
+        self.emit(context, output)?;
         self.close(context.closes(), output)?;
         self.bury()
     }
@@ -353,6 +397,13 @@ impl Operator for FinalAggregate {
             .filter(|group| self.groups.rows[**group] > 0)
             .count();
         self.living = (self.living + after).saturating_sub(before);
+        Ok(())
+    }
+
+    fn restored(&mut self, context: &OperatorContext) -> Result<()> {
+        if self.spec.revisable {
+            self.emitted = self.effective(context.watermarks[1].closes);
+        }
         Ok(())
     }
 

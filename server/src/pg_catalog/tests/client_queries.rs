@@ -45,12 +45,7 @@ impl Relations for SystemRelations {
         name_casts(replace_subqueries(plan, &self.0)?, &self.0)
     }
 
-    fn window_assign(
-        &self,
-        input: LogicalPlan,
-        _: Column,
-        _: Windows,
-    ) -> DataFusionResult<LogicalPlan> {
+    fn window_assign(&self, input: LogicalPlan, _: Column, _: Windows) -> DataFusionResult<LogicalPlan> {
         Ok(input)
     }
 

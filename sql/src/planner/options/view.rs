@@ -83,6 +83,13 @@ pub const VIEW_OPTIONS: &[OptionDeclaration] = &[
         doc: "How a stream meets a table: each row finds what the table holds when it comes, or the join follows the table.",
     },
     OptionDeclaration {
+        name: "allowed_lateness",
+        aliases: &["allow_lateness", "grace_period"],
+        value: "interval",
+        default: "'0 seconds'",
+        doc: "How long windows still take rows after the watermark has closed them; one that has come out is revised then.",
+    },
+    OptionDeclaration {
         name: "late_rows_retention",
         aliases: &[],
         value: "interval or 'none'",
@@ -138,7 +145,7 @@ pub fn view_options(
         ..ViewOptions::default()
     };
     let mut notices = Vec::new();
-    let (mut mode, mut trigger) = (None, None);
+    let (mut mode, mut trigger, mut allowed) = (None, None, None);
     for option in options {
         let position = text.position_of_byte(option.position);
         let at = |error: Error| error.or_position(Some(position));
@@ -155,6 +162,14 @@ pub fn view_options(
             EmitKind::OnWindowClose => set_once(&mut mode, OutputMode::Append, "output mode", position)?,
             EmitKind::Changes => set_once(&mut mode, OutputMode::Update, "output mode", position)?,
             EmitKind::Complete => set_once(&mut mode, OutputMode::Complete, "output mode", position)?,
+            EmitKind::AllowLateness(interval) => {
+                set_once(
+                    &mut allowed,
+                    lateness(interval).map_err(at)?,
+                    "allowed lateness",
+                    position,
+                )?;
+            }
             EmitKind::Every(every) => set_once(
                 &mut trigger,
                 parse_trigger(every).map_err(at)?,
@@ -162,6 +177,9 @@ pub fn view_options(
                 position,
             )?,
         }
+    }
+    if let Some(allowed) = allowed {
+        parsed.allowed_lateness = allowed;
     }
     parsed.output_mode = mode.unwrap_or_default();
     parsed.trigger = trigger.unwrap_or_default();
@@ -200,11 +218,19 @@ pub fn changed_view_options(
             Some(Clause::Mode(_)) | None => {}
         }
     }
-    if changed.join_mode != current.join_mode {
-        let error = Error::unsupported(format!("the join mode of a {kind} cannot be changed"));
+    let kept = match (
+        changed.join_mode != current.join_mode,
+        changed.allowed_lateness != current.allowed_lateness,
+    ) {
+        (true, _) => Some("join mode"),
+        (_, true) => Some("allowed lateness"),
+        _ => None,
+    };
+    if let Some(what) = kept {
+        let error = Error::unsupported(format!("the {what} of a {kind} cannot be changed"));
         let create = kind.to_uppercase();
         return Err(error
-            .with_detail("What it keeps depends on the mode.")
+            .with_detail("What it keeps depends on it.")
             .with_hint(format!("Use CREATE OR REPLACE {create}, which begins anew.")));
     }
     Ok((checked(changed)?, notices))
@@ -243,6 +269,7 @@ fn view_option(
         "query_name" => parsed.query_name = Some(option.value.clone()),
         "watermark_policy" => parsed.watermark_policy = word(option, &POLICIES)?,
         "join_mode" => parsed.join_mode = word(option, &JOIN_MODES)?,
+        "allowed_lateness" => parsed.allowed_lateness = lateness(&option.value)?,
         "late_rows_retention" => {
             let us = interval_or_none(option, declared.name)?;
             let negative = |_| Error::invalid("late_rows_retention must not be negative");
@@ -281,6 +308,12 @@ fn view_option(
         }
     }
     Ok(None)
+}
+
+fn lateness(value: &str) -> Result<Duration> {
+    let us = window::microseconds(value, "allowed_lateness")?;
+    let us = u64::try_from(us).map_err(|_| Error::invalid("allowed_lateness must not be negative"))?;
+    Ok(Duration::from_micros(us))
 }
 
 fn whole_number(option: &WithOption, hint: &str) -> Result<u64> {

@@ -121,7 +121,10 @@ fn assigned(input: Arc<LogicalPlan>, window: &Expr, relations: &dyn Relations) -
         size_us: size,
         slide_us: slide,
         offset_us: offset,
-        cumulate: function.args.get(4).is_some_and(|cumulate| *cumulate == lit(true)),
+        cumulate: function
+            .args
+            .get(4)
+            .is_some_and(|cumulate| *cumulate == lit(true)),
     };
 
     let time = match &function.args[0] {

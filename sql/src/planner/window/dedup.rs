@@ -78,7 +78,8 @@ pub fn plan(
 /// `SELECT DISTINCT ON (k) .. WITHIN WATERMARK` chooses among whole rows, so that their time is there whether it is selected or
 /// not; what is selected is computed from those that stay.
 pub fn keep_times(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
-    let is_within = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.name() == DedupWithin::NAME);
+    let is_within =
+        |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.name() == DedupWithin::NAME);
     let keep = |node: LogicalPlan| match node {
         LogicalPlan::Distinct(Distinct::On(on)) if on.on_expr.iter().any(is_within) => {
             let input = Arc::unwrap_or_clone(on.input);
