@@ -1,7 +1,8 @@
 //! `make_interval(days => 10)`: arguments by name, put where the function has them. The library knows them by place only.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments,
+    Ident, Value,
 };
 
 use crate::planner::names::fold;
@@ -54,18 +55,12 @@ fn placed(arguments: &[FunctionArg], parameters: &[&str]) -> Option<Vec<Function
                 name,
                 arg,
                 operator: FunctionArgOperator::RightArrow | FunctionArgOperator::Assignment,
-            } => (
-                parameters.iter().position(|parameter| *parameter == fold(name))?,
-                arg,
-            ),
+            } => (place_of(name)?, arg.clone()),
             FunctionArg::ExprNamed {
                 name: Expr::Identifier(name),
                 arg,
                 ..
-            } => (
-                parameters.iter().position(|parameter| *parameter == fold(name))?,
-                arg,
-            ),
+            } => (place_of(name)?, arg.clone()),
             _ => return None,
         };
         let slot = placed.get_mut(place).filter(|slot| slot.is_none())?;
