@@ -30,7 +30,7 @@ pub fn run() -> Result<()> {
             wire.run(&format!(
                 "CREATE TABLE t (id bigint PRIMARY KEY, k bigint, v bigint);
                  CREATE TABLE d (k bigint PRIMARY KEY, name text);
-                 INSERT INTO t SELECT i, i / 10, (i * 7919) % 1000003 FROM generate_series(0, {rows} - 1) AS g (i);
+                 INSERT INTO t SELECT i, i / 10, (i::bigint * 7919) % 1000003 FROM generate_series(0, {rows} - 1) AS g (i);
                  INSERT INTO d SELECT i, 'name ' || i FROM generate_series(0, {rows} / 10 - 1) AS g (i);
                  CREATE STREAMING VIEW v AS {query};
                  FLUSH"
