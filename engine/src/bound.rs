@@ -14,6 +14,8 @@ pub struct Bound {
     /// Rows wait below for the watermark, and those that it sets free come in with the epoch that it begins: they are
     /// bounded by the watermark of the epoch before.
     released: bool,
+    /// The processing time of the epoch, minus so many microseconds, is one of the terms.
+    clock: Option<i64>,
 }
 
 /// What a bound says in an epoch.
@@ -98,6 +100,7 @@ impl ResultTimes {
             bound: (!terms.is_empty()).then(|| Bound {
                 terms: terms.clone(),
                 released: false,
+                clock: None,
             }),
         }
     }
@@ -108,7 +111,22 @@ impl Bound {
         Self {
             terms: vec![(input, 0)],
             released: false,
+            clock: None,
         }
+    }
+
+    /// That of the processing time itself: no later epoch has an earlier one.
+    pub fn of_clock() -> Self {
+        Self {
+            terms: Vec::new(),
+            released: false,
+            clock: Some(0),
+        }
+    }
+
+    /// It moves when the clock does, and no watermark tells of it.
+    pub fn has_clock(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// Both bounds hold for some of the rows each.
@@ -124,6 +142,7 @@ impl Bound {
         Self {
             terms,
             released: self.released || other.released,
+            clock: self.clock.max(other.clock),
         }
     }
 
@@ -135,6 +154,7 @@ impl Bound {
                 .map(|(input, lag)| (*input, lag.saturating_add(us)))
                 .collect(),
             released: self.released,
+            clock: self.clock.map(|lag| lag.saturating_add(us)),
         }
     }
 
@@ -143,6 +163,7 @@ impl Bound {
         Self {
             terms: self.terms.clone(),
             released: true,
+            clock: self.clock,
         }
     }
 
@@ -156,7 +177,7 @@ impl Bound {
         self.terms.iter().map(|(input, _)| *input)
     }
 
-    /// The value, given the watermark of each input; `None` while one of them has not seen a time.
+    /// The value, given the watermark of each input; `None` while one of them has not seen a time. The clock is left out.
     pub fn value(&self, inputs: &[Option<i64>]) -> Option<i64> {
         self.terms
             .iter()
@@ -165,8 +186,18 @@ impl Bound {
             .flatten()
     }
 
-    /// What the bound says in an epoch, given the watermarks of the epoch and of the one before.
-    pub fn watermark(&self, inputs: &[Option<i64>], before: &[Option<i64>]) -> Watermark {
+    /// What the bound says in an epoch, given the watermarks of the epoch and of the one before, and its processing time.
+    pub fn watermark(&self, inputs: &[Option<i64>], before: &[Option<i64>], now_us: i64) -> Watermark {
+        if let Some(lag) = self.clock {
+            let now = Some(now_us.saturating_sub(lag));
+            let closes = match self.terms.is_empty() {
+                true => now,
+                false => self.value(inputs).zip(now).map(|(value, now)| value.min(now)),
+            };
+            // When the epoch before was is not known here; nothing that the clock releases comes in late.
+            let late = closes.filter(|_| !self.released);
+            return Watermark { closes, late };
+        }
         let closes = self.value(inputs);
         Watermark {
             closes,
@@ -181,12 +212,14 @@ impl Bound {
             lag if *lag > 0 => format!("watermark of {} - {}", name(*input), Micros(*lag)),
             lag => format!("watermark of {} + {}", name(*input), Micros(lag.saturating_neg())),
         };
-        match self.terms.as_slice() {
-            [only] => term(only),
-            terms => format!(
-                "least of ({})",
-                terms.iter().map(term).collect::<Vec<_>>().join(", ")
-            ),
+        let clock = self.clock.map(|lag| match lag {
+            0 => "processing time".to_owned(),
+            lag => format!("processing time - {}", Micros(lag)),
+        });
+        let mut terms: Vec<String> = self.terms.iter().map(term).chain(clock).collect();
+        match terms.len() {
+            1 => terms.remove(0),
+            _ => format!("least of ({})", terms.join(", ")),
         }
     }
 }
@@ -230,14 +263,30 @@ mod tests {
         let bound = Bound::of_input(0);
         let (now, before) = ([Some(10)], [Some(4)]);
         let watermark = |closes, late| Watermark { closes, late };
-        assert_eq!(bound.watermark(&now, &before), watermark(Some(10), Some(10)));
+        assert_eq!(bound.watermark(&now, &before, 0), watermark(Some(10), Some(10)));
         assert_eq!(
-            bound.released().watermark(&now, &before),
+            bound.released().watermark(&now, &before, 0),
             watermark(Some(10), Some(4))
         );
         assert_eq!(
-            bound.released().watermark(&now, &[None]),
+            bound.released().watermark(&now, &[None], 0),
             watermark(Some(10), None)
         );
+    }
+
+    #[test]
+    fn the_clock_counts_as_a_watermark_that_only_the_epoch_knows() {
+        let bound = Bound::of_clock().lagging(3);
+        let both = |us| Watermark {
+            closes: Some(us),
+            late: Some(us),
+        };
+        assert_eq!(bound.watermark(&[], &[], 10), both(7));
+        assert_eq!(bound.value(&[]), None);
+        let and = bound.and(&Bound::of_input(0));
+        assert_eq!(and.watermark(&[Some(5)], &[None], 10), both(5));
+        assert_eq!(and.watermark(&[Some(9)], &[None], 10), both(7));
+        assert_eq!(and.watermark(&[None], &[None], 10), Watermark::default());
+        assert!(and.has_clock() && !Bound::of_input(0).has_clock());
     }
 }

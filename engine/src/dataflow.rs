@@ -24,6 +24,8 @@ pub struct Dataflow {
     pub nodes: Vec<Node>,
     /// What is known of the times in the result.
     pub times: ResultTimes,
+    /// What the author of the query should know, beside what its nodes say.
+    pub remarks: Vec<Notice>,
 }
 
 /// A relation or source that the query reads. One that stands twice in a query is two inputs.
@@ -133,17 +135,23 @@ impl Dataflow {
         let before = if before.is_empty() { &none } else { before };
         let of_node = |node: &Node| {
             let bound = |port: usize| node.properties.bounds.get(port);
-            [0, 1]
-                .map(|port| bound(port).map_or(Watermark::default(), |bound| bound.watermark(inputs, before)))
+            let now_us = context.processing_time_us;
+            [0, 1].map(|port| {
+                bound(port).map_or(Watermark::default(), |bound| {
+                    bound.watermark(inputs, before, now_us)
+                })
+            })
         };
         self.nodes.iter().map(of_node).collect()
     }
 
     /// What the author of the query should know.
     pub fn notices(&self) -> impl Iterator<Item = &Notice> {
-        self.nodes
+        let of_nodes = self
+            .nodes
             .iter()
-            .filter_map(|node| node.properties.notice.as_ref())
+            .filter_map(|node| node.properties.notice.as_ref());
+        of_nodes.chain(&self.remarks)
     }
 
     /// The watermark of the query: the least of its inputs', `None` while one of them has not seen an event time.

@@ -7,6 +7,7 @@
 mod aggregate;
 mod aggregate_call;
 mod aggregate_columns;
+mod clock;
 mod complete;
 mod constant;
 mod current_watermark;
@@ -39,7 +40,7 @@ use millpond_catalog::{JoinMode, OutputMode};
 pub use optimize::optimize;
 
 use crate::bound::ResultTimes;
-use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Properties};
+use crate::dataflow::{Dataflow, Edge, Input, Node, NodeId, NodeKind, Notice, Properties};
 use crate::error::{Error, Result};
 use crate::logical::{SessionAssign, WindowAssign};
 use crate::lower::stream::{Bounds, Stream};
@@ -68,6 +69,7 @@ pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
         bounds: Bounds::default(),
         aggregates_above: 0,
         revises: false,
+        remarks: complete::remark(&plan, options).into_iter().collect(),
     };
     let stream = lowering.lower(&plan)?;
     lowering.check_output(&stream, &plan)?;
@@ -79,13 +81,15 @@ pub fn lower(plan: &LogicalPlan, options: &LowerOptions) -> Result<Dataflow> {
     );
     let times = stream.times.iter().enumerate().filter_map(|(column, time)| {
         let time = (*time)?;
-        Some((column, time.kind, lowering.bounds.get(time.bound).clone()))
+        let bound = lowering.bounds.get(time.bound);
+        (!bound.has_clock()).then(|| (column, time.kind, bound.clone()))
     });
     let times = ResultTimes::new(&times.collect::<Vec<_>>());
     Ok(Dataflow {
         inputs: lowering.inputs,
         nodes: lowering.nodes,
         times,
+        remarks: lowering.remarks,
     })
 }
 
@@ -100,6 +104,7 @@ struct Lowering<'a> {
     aggregates_above: usize,
     /// Windows that have come out can be revised.
     revises: bool,
+    remarks: Vec<Notice>,
 }
 
 impl Lowering<'_> {
@@ -139,8 +144,9 @@ impl Lowering<'_> {
             LogicalPlan::Limit(limit) => self.limit(limit),
             LogicalPlan::Extension(_) => {
                 if let Some(assign) = WindowAssign::of(plan) {
+                    let first = self.inputs.len();
                     let input = self.lower(&assign.input)?;
-                    self.assign_windows(input, assign)
+                    self.assign_windows(input, assign, first)
                 } else if let Some(assign) = SessionAssign::of(plan) {
                     let input = self.lower(&assign.input)?;
                     self.assign_sessions(input, assign)

@@ -248,6 +248,7 @@ impl Lowering<'_> {
         let (node, input, positions) = self.aggregate_input(stream, columns)?;
         let window = window.map(|window| WindowKey {
             time: positions[window.time],
+            by_clock: bound.is_some_and(|bound| self.bounds.get(bound).has_clock()),
             ..window
         });
         let own: Vec<usize> = own.into_iter().map(|column| positions[column]).collect();
@@ -489,6 +490,7 @@ fn window_key(keys: &Keys, stream: &Stream, columns: &mut InputColumns) -> Resul
                 time,
                 assign: window.source,
                 watermark: window.bound.is_some(),
+                by_clock: false,
             })
         }
     })

@@ -135,6 +135,7 @@ impl Lowering<'_> {
             .iter()
             .map(|closing| self.bounds.get(closing.bound).clone())
             .collect();
+        let by_clock = bounds.iter().any(Bound::has_clock);
         if let Some(closing) = closing {
             self.drop_late_at_assignment(stream.node, closing.bound);
         }
@@ -151,6 +152,7 @@ impl Lowering<'_> {
             keys,
             order: recomputed.order,
             closing,
+            by_clock,
             computation: recomputed.computation,
             append_only,
             final_only,
@@ -232,7 +234,12 @@ impl Lowering<'_> {
 
     /// The bound by which windows are forgotten that this one closes.
     pub(super) fn forgotten_by(&mut self, bound: BoundId) -> BoundId {
-        let kept = self.bounds.get(bound).lagging(self.options.allowed_lateness_us);
+        let closes = self.bounds.get(bound);
+        // Nothing comes late by the clock.
+        if closes.has_clock() {
+            return bound;
+        }
+        let kept = closes.lagging(self.options.allowed_lateness_us);
         self.bounds.id(kept)
     }
 

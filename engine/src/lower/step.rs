@@ -8,11 +8,12 @@ use datafusion::logical_expr::{Expr, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 
-use crate::bound::TimeKind;
+use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
+use crate::lower::clock;
 use crate::lower::join_times;
 use crate::lower::stream::{Origin, PendingWindow, Stream, Time, local, physical, shifted, window_schema};
 use crate::lower::temporal;
@@ -125,7 +126,13 @@ impl Lowering<'_> {
         self.show_in_time(stream, in_time)
     }
 
-    pub(super) fn assign_windows(&mut self, input: Stream, assign: &WindowAssign) -> Result<Stream> {
+    /// `first`: the first of the inputs that are read below.
+    pub(super) fn assign_windows(
+        &mut self,
+        input: Stream,
+        assign: &WindowAssign,
+        first: usize,
+    ) -> Result<Stream> {
         // Windows over windows: the inner ones must be there as rows first.
         let mut stream = if input.window.is_some() {
             self.expand_windows(input)?
@@ -136,7 +143,13 @@ impl Lowering<'_> {
         let Origin::Real(time) = stream.columns[column] else {
             return Err(Error::Bug("a window column without a pending window".to_owned()));
         };
-        let bound = stream.times[column].map(|time| self.bounds.as_event(time));
+        let bound = match clock::is_clock(&assign.input, column) {
+            true => {
+                self.remark_on_clock(first);
+                Some(self.bounds.id(Bound::of_clock()))
+            }
+            false => stream.times[column].map(|time| self.bounds.as_event(time)),
+        };
         let column = |name: &str| Expr::Column(Column::new_unqualified(name));
         stream
             .columns

@@ -5,6 +5,7 @@ mod failures;
 mod golden;
 mod harness;
 mod join_times;
+mod notices;
 mod planner;
 mod random;
 mod recompute;

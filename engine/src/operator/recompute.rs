@@ -13,6 +13,7 @@ pub mod spec;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
@@ -40,6 +41,8 @@ pub(crate) struct Recompute {
     incoming: Vec<ChangeBatch>,
     /// Changes since the last checkpoint.
     delta: Vec<ChangeBatch>,
+    /// When the clock closes the groups that there are.
+    ends: BTreeSet<i64>,
     metrics: OperatorMetrics,
 }
 
@@ -63,6 +66,7 @@ impl Recompute {
             name: name.to_owned(),
             incoming: Vec::new(),
             delta: Vec::new(),
+            ends: BTreeSet::new(),
             metrics: OperatorMetrics::default(),
         })
     }
@@ -234,6 +238,29 @@ impl Recompute {
     }
 }
 
+impl Recompute {
+    /// Takes down when the clock closes the groups of `rows`.
+    fn note_ends(&mut self, rows: &RecordBatch) {
+        if let Some(closing) = self.spec.closing.as_ref().filter(|_| self.spec.by_clock) {
+            let times = rows
+                .column(closing.column)
+                .as_primitive::<TimestampMicrosecondType>();
+            let ends = times.iter().flatten();
+            self.ends
+                .extend(ends.map(|time| time.saturating_add(closing.to_end)));
+        }
+    }
+
+    fn forget_ends(&mut self, closes: Option<i64>) {
+        while closes
+            .zip(self.ends.first())
+            .is_some_and(|(closes, end)| *end <= closes)
+        {
+            self.ends.pop_first();
+        }
+    }
+}
+
 impl Operator for Recompute {
     fn begin(&mut self, _context: &OperatorContext) -> Result<()> {
         self.metrics = OperatorMetrics::default();
@@ -261,6 +288,7 @@ impl Operator for Recompute {
             };
             if let Some(changes) = changes {
                 self.apply(&changes)?;
+                self.note_ends(changes.rows());
                 self.delta.push(changes);
             }
             if !self.spec.final_only {
@@ -269,6 +297,7 @@ impl Operator for Recompute {
             }
             self.forget(&groups);
         }
+        self.forget_ends(context.closes());
         self.close(context.closes(), output)
     }
 
@@ -289,6 +318,10 @@ impl Operator for Recompute {
         if let Some(bound) = self.closed_below(context.closes()) {
             self.state.take_below(bound)?;
         }
+        if self.spec.by_clock {
+            let rows = self.state.all()?;
+            self.note_ends(rows.rows());
+        }
         if self.spec.append_only && matches!(self.spec.computation, Computation::First(_)) {
             self.forget(&self.state.all_groups());
         }
@@ -298,6 +331,7 @@ impl Operator for Recompute {
     fn metrics(&self) -> OperatorMetrics {
         OperatorMetrics {
             rows_total: self.state.len() as u64,
+            due_us: self.ends.first().copied(),
             memory_bytes: self.state.memory() as u64,
             ..self.metrics.clone()
         }

@@ -211,6 +211,8 @@ pub struct WindowKey {
     pub assign: WindowSource,
     /// The time is bounded by the input's watermark: late rows are dropped, final windows are freed.
     pub watermark: bool,
+    /// It is bounded by the clock: windows are final when their time has come, without a row.
+    pub by_clock: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Queries step by step on a clock that the test turns, over real storage, with restarts at every point.
 
 mod bounded;
+mod clock_windows;
 mod gather;
 mod late_rows;
 mod subscription;

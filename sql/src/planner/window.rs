@@ -202,7 +202,9 @@ impl WindowRelations {
         let input = context.plan(relation_of(relation).map_err(external)?)?;
         let time = time_column(arguments.time.ok_or_else(|| kind.missing("a time column"))?);
         let time = context.sql_to_expr(time, input.schema())?;
-        check_time(&time, input.schema(), kind.name()).map_err(external)?;
+        if !is_clock(&time) {
+            check_time(&time, input.schema(), kind.name()).map_err(external)?;
+        }
         if kind == Kind::Session {
             let gap = arguments.gap.ok_or_else(|| kind.missing("a gap"))?;
             let gap = context.sql_to_expr(gap, input.schema())?;
@@ -429,6 +431,15 @@ fn time_column(expr: ast::Expr) -> ast::Expr {
         return inner.clone();
     }
     expr
+}
+
+/// `proctime()` and its kin.
+fn is_clock(time: &Expr) -> bool {
+    match time {
+        Expr::Cast(cast) => is_clock(&cast.expr),
+        Expr::ScalarFunction(call) => ["processing_time", "now"].contains(&call.name()),
+        _ => false,
+    }
 }
 
 fn check_time(time: &Expr, schema: &DFSchema, function: &str) -> Result<()> {

@@ -234,6 +234,13 @@ impl FinalAggregate {
         Ok(())
     }
 
+    /// When the clock makes the next window final.
+    fn due_us(&self) -> Option<i64> {
+        let window = self.spec.window.as_ref().filter(|window| window.by_clock)?;
+        let (first, _) = self.by_window.first_key_value()?;
+        Some(first.saturating_add(window.assign.size()))
+    }
+
     /// Those of `groups` whose windows had come out before this epoch.
     fn emitted(&self, groups: &[usize]) -> Vec<usize> {
         let size = self.spec.window.as_ref().map_or(0, |window| window.assign.size());
@@ -411,6 +418,7 @@ impl Operator for FinalAggregate {
         let own = (self.starts.capacity() + self.touched.capacity()) * size_of::<u64>();
         OperatorMetrics {
             rows_total: self.living as u64,
+            due_us: self.due_us(),
             memory_bytes: (self.groups.memory() + own) as u64,
             ..self.metrics.clone()
         }

@@ -17,6 +17,8 @@ pub struct RecomputeSpec {
     pub order: Vec<OrderColumn>,
     /// A key that says when no more rows of its groups can come. It is the first of the keys.
     pub closing: Option<ClosingKey>,
+    /// Groups are closed by the clock.
+    pub by_clock: bool,
     pub computation: Computation,
     /// No retractions come in.
     pub append_only: bool,

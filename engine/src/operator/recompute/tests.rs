@@ -43,6 +43,7 @@ fn spec(ranking: Ranking, to: u64, append_only: bool) -> Arc<RecomputeSpec> {
             options: SortOptions::new(true, false),
         }],
         closing: None,
+        by_clock: false,
         computation: Computation::First(FirstRows {
             ranking,
             from: 1,
