@@ -297,7 +297,11 @@ pub fn sqlstate(error: &DataFusionError) -> &'static str {
             }
             _ => "22000",
         },
-        DataFusionError::Execution(text) if text.contains("verflow") || text.contains("out of range") => {
+        DataFusionError::Execution(text)
+            if text.contains("verflow")
+                || text.contains("out of range")
+                || text.contains("is not between 0 and 1") =>
+        {
             "22003"
         }
         DataFusionError::Execution(text) if text.contains("more than one row") => "21000",

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::logical::{RelationSource, Rows};
-use crate::oneoff::{Readable, physical};
+use crate::oneoff::{Readable, physical, tolerant};
 use crate::operator::map::record_batch;
 
 /// Least number of rows that operators hand on at once.
@@ -69,9 +69,10 @@ pub(crate) fn slot(schema: &Schema) -> DataFusionResult<LogicalPlan> {
 impl Repeated {
     /// Plans `plan`, whose scans are all of one [`slot`].
     pub fn new(plan: LogicalPlan) -> Result<Self> {
-        let mut config = SessionConfig::new()
+        let config = SessionConfig::new()
             .with_target_partitions(1)
             .with_batch_size(BATCH_ROWS_MIN);
+        let mut config = tolerant(config);
         // A filter that one run has learned must not be there in the next.
         config.options_mut().optimizer.enable_dynamic_filter_pushdown = false;
         let state = SessionStateBuilder::new().with_config(config).build();

@@ -220,7 +220,7 @@ fn fraction(value: f64) -> Outcome<f64> {
         return Ok(value);
     }
     let message = format!("percentile value {value} is not between 0 and 1");
-    Err(Error::new(ErrorKind::InvalidParameterValue, message))
+    Err(Error::new(ErrorKind::NumericOutOfRange, message))
 }
 
 /// Values between the ordered ones, one for each fraction.

@@ -67,6 +67,16 @@ pub fn list() -> Vec<RowFunction> {
             ],
         ),
         f(
+            "regexp_instr",
+            vec![
+                new(&pair, INT4, position),
+                new(&[TEXT, TEXT, INT4], INT4, position),
+                new(&[TEXT, TEXT, INT4, INT4], INT4, position),
+                new(&[TEXT, TEXT, INT4, INT4, INT4], INT4, position),
+                new(&[TEXT, TEXT, INT4, INT4, INT4, TEXT], INT4, position),
+            ],
+        ),
+        f(
             "regexp_like",
             vec![
                 new(&pair, SqlType::Bool, |v| like(v, "")),
@@ -323,6 +333,36 @@ fn count(v: &[ScalarValue], flags: &str) -> Result {
             .find_iter(&value[start..])
             .count(),
     )
+}
+
+/// The character that the n-th match begins at, or with a last 1 the one behind it; 0 where there is none.
+fn position(v: &[ScalarValue]) -> Result {
+    let value = as_text(&v[0]);
+    let number = |at: usize, otherwise: i64| v.get(at).map_or(otherwise, as_int);
+    let start = from_character(value, number(2, 1))?;
+    let wanted = usize::try_from(number(3, 1)).unwrap_or(0);
+    let Some(before) = wanted.checked_sub(1) else {
+        return Err(Error::new(
+            ErrorKind::InvalidParameterValue,
+            "invalid value for parameter \"n\"",
+        ));
+    };
+    let pattern = compiled(as_text(&v[1]), v.get(5).map_or("", as_text))?;
+    let found = pattern.find_iter(&value[start..]).nth(before);
+    let Some(found) = found else {
+        return int4(0);
+    };
+    let at = match number(4, 0) {
+        0 => found.start(),
+        1 => found.end(),
+        _ => {
+            return Err(Error::new(
+                ErrorKind::InvalidParameterValue,
+                "invalid value for parameter \"endoption\"",
+            ));
+        }
+    };
+    int4(value[..start + at].chars().count() + 1)
 }
 
 fn like(v: &[ScalarValue], flags: &str) -> Result {
