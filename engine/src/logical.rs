@@ -34,6 +34,8 @@ pub struct RelationSource {
     pub times: Vec<ResultTime>,
     /// No retractions ever come from it.
     pub append_only: bool,
+    /// A row of the other side of a join meets what it holds when the row comes, and is not corrected later.
+    pub lookup: bool,
     pub rows: Rows,
 }
 
@@ -65,6 +67,7 @@ impl RelationSource {
             watermark: object.watermark().cloned(),
             times: Vec::new(),
             append_only,
+            lookup: false,
             rows: Rows::Snapshot,
         }
     }
@@ -72,6 +75,14 @@ impl RelationSource {
     /// With the times of a view's rows.
     pub fn with_times(self, times: Vec<ResultTime>) -> Self {
         Self { times, ..self }
+    }
+
+    /// As the side of a join that is looked up.
+    pub fn looked_up(&self) -> Self {
+        Self {
+            lookup: true,
+            ..self.clone()
+        }
     }
 
     /// With an event time of the reader's own.

@@ -110,6 +110,13 @@ impl Relations for ServerRelations {
         }
     }
 
+    fn looked_up(&self, source: &Arc<dyn TableSource>) -> Arc<dyn TableSource> {
+        match source.downcast_ref::<RelationSource>() {
+            Some(relation) => Arc::new(relation.looked_up()),
+            None => Arc::clone(source),
+        }
+    }
+
     fn event_time(&self, source: &Arc<dyn TableSource>) -> Option<usize> {
         let relation = source.downcast_ref::<RelationSource>()?;
         let of_view = relation.times.iter().find(|time| time.kind == TimeKind::Event);

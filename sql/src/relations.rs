@@ -77,6 +77,11 @@ pub trait Relations {
         Arc::clone(source)
     }
 
+    /// The source of a scan that each row of the other side of a join looks up when it comes.
+    fn looked_up(&self, source: &Arc<dyn TableSource>) -> Arc<dyn TableSource> {
+        Arc::clone(source)
+    }
+
     /// The column with the event time of a relation, if it has a watermark.
     fn event_time(&self, _source: &Arc<dyn TableSource>) -> Option<usize> {
         None

@@ -55,7 +55,10 @@ impl Lowering<'_> {
             OutputMode::Append | OutputMode::Update => join_times::pairs(join, streams[0], streams[1])?,
         };
         let append_only = streams.map(|stream| stream.append_only);
-        let passing = self.passing(join.join_type, append_only);
+        let passing = match streams[1].lookup {
+            true => Some(looking_up(join.join_type, append_only[0])?),
+            false => self.passing(join.join_type, append_only),
+        };
         let mut spec = JoinSpec {
             kind: join.join_type,
             inputs: streams.map(|stream| Arc::clone(&stream.real)),
@@ -325,5 +328,27 @@ pub(super) fn has_no_rows(kind: JoinType, left: bool, right: bool) -> bool {
         JoinType::Left | JoinType::LeftAnti | JoinType::LeftMark => left,
         JoinType::Right | JoinType::RightAnti | JoinType::RightMark => right,
         JoinType::Full => left && right,
+    }
+}
+
+/// The left side, whose rows look up the right one.
+fn looking_up(kind: JoinType, left_append_only: bool) -> Result<usize> {
+    let refused = |message: &str, hint: &str| {
+        Err(Error::Unsupported {
+            message: message.to_owned(),
+            hint: Some(hint.to_owned()),
+        })
+    };
+    match kind {
+        JoinType::Inner | JoinType::Left if left_append_only => Ok(0),
+        JoinType::Inner | JoinType::Left => refused(
+            "FOR SYSTEM_TIME AS OF needs a stream on its left side, but rows of this one can change, and would not meet the same \
+             row when they are taken back",
+            "Read from a stream or a source, or join the table without FOR SYSTEM_TIME, which follows both sides.",
+        ),
+        _ => refused(
+            "FOR SYSTEM_TIME AS OF is for inner and left joins",
+            "Put the stream on the left side of an inner or left join.",
+        ),
     }
 }

@@ -60,6 +60,7 @@ impl Lowering<'_> {
             .map(|column| self.time_of_column(source, *column, bound))
             .collect();
         let mut stream = Stream::of_node(node, &scan.projected_schema, times, source.append_only);
+        stream.lookup = source.lookup;
         // The time may be there only for the watermark.
         stream.columns = wanted
             .iter()

@@ -41,6 +41,8 @@ pub(super) struct Stream {
     pub key: Option<Vec<usize>>,
     /// The watermark that the steps read, if they do.
     pub watermark: Option<BoundId>,
+    /// A relation that a join is to look up.
+    pub lookup: bool,
 }
 
 /// Where a column comes from while a window assignment is pending.
@@ -143,6 +145,7 @@ impl Stream {
             append_only,
             key: None,
             watermark: None,
+            lookup: false,
         }
     }
 

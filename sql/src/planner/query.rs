@@ -92,6 +92,7 @@ pub fn plan_over(
         let plan = planner.sql_statement_to_plan_with_context(statement, &mut planner_context)?;
         let plan = window::assign(plan, context.relations)?;
         let plan = window::keep_times(plan)?;
+        let plan = window::set_lookups(plan, context.relations)?;
         let plan = window::bound_joins(plan, context.relations)?;
         let plan = window::set_watermarks(plan, context.relations)?;
         set_operation::check(&plan)?;

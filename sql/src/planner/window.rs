@@ -30,6 +30,7 @@ mod assign;
 mod dedup;
 mod delayed;
 mod interval;
+mod lookup;
 mod session;
 mod within;
 
@@ -37,6 +38,7 @@ pub use assign::assign;
 pub use dedup::keep_times;
 pub use delayed::set_watermarks;
 pub use interval::{microseconds, of_expr, show};
+pub use lookup::set_lookups;
 pub use within::bound_joins;
 
 const WINDOW_START: &str = "window_start";
@@ -62,6 +64,7 @@ enum Call {
     Window(Kind),
     Watermark,
     Dedup,
+    Lookup,
 }
 
 /// Those that make windows.
@@ -151,6 +154,7 @@ impl RelationPlanner for WindowRelations {
             "session" => Call::Window(Kind::Session),
             "watermark" => Call::Watermark,
             "dedup" => Call::Dedup,
+            "lookup" => Call::Lookup,
             "cumulate" => Call::Window(Kind::Cumulate),
             _ => return original(relation),
         };
@@ -184,6 +188,7 @@ impl RelationPlanner for WindowRelations {
             }
             Call::Watermark => delayed::plan(arguments.args, context)?,
             Call::Dedup => dedup::plan(arguments.args, context)?,
+            Call::Lookup => lookup::plan(arguments.args, context)?,
         };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             plan, alias,
