@@ -34,8 +34,6 @@ pub struct RelationSource {
     pub times: Vec<ResultTime>,
     /// No retractions ever come from it.
     pub append_only: bool,
-    /// A row of the other side of a join meets what it holds when the row comes, and is not corrected later.
-    pub lookup: bool,
     pub rows: Rows,
 }
 
@@ -45,6 +43,9 @@ pub enum Rows {
     /// Those of its snapshot.
     #[default]
     Snapshot,
+    /// The same, for the right side of a join: a row of the left side meets what there is when it comes, and is not corrected
+    /// later.
+    LookedUp,
     /// Those of its snapshot, each with its number in one more column.
     Numbered,
     /// Those that the running statement has written or taken away. Only one-off queries read them.
@@ -67,7 +68,6 @@ impl RelationSource {
             watermark: object.watermark().cloned(),
             times: Vec::new(),
             append_only,
-            lookup: false,
             rows: Rows::Snapshot,
         }
     }
@@ -80,7 +80,7 @@ impl RelationSource {
     /// As the side of a join that is looked up.
     pub fn looked_up(&self) -> Self {
         Self {
-            lookup: true,
+            rows: Rows::LookedUp,
             ..self.clone()
         }
     }

@@ -13,6 +13,7 @@ mod limits;
 mod prefixes;
 mod psql;
 mod restart;
+mod state_bound;
 mod subscribe;
 mod tidy;
 mod use_cases;

@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use crate::bound::{Bound, TimeKind};
 use crate::dataflow::{EventTime, Input, NodeKind, Properties};
 use crate::error::Result;
-use crate::logical::RelationSource;
+use crate::logical::{RelationSource, Rows};
 use crate::lower::stream::{BoundId, Origin, Stream, Time, event_time, local};
 use crate::lower::{Lowering, empty, unsupported};
 use crate::operator::spec::{OperatorSpec, UnnestSpec};
@@ -60,7 +60,7 @@ impl Lowering<'_> {
             .map(|column| self.time_of_column(source, *column, bound))
             .collect();
         let mut stream = Stream::of_node(node, &scan.projected_schema, times, source.append_only);
-        stream.lookup = source.lookup;
+        stream.lookup = source.rows == Rows::LookedUp;
         // The time may be there only for the watermark.
         stream.columns = wanted
             .iter()

@@ -31,7 +31,11 @@ impl RelationProvider {
     pub fn new(source: &RelationSource, relations: Arc<dyn Readable>) -> Self {
         Self {
             object: source.object,
-            rows: source.rows,
+            // Run once, there is one moment.
+            rows: match source.rows {
+                Rows::LookedUp => Rows::Snapshot,
+                rows => rows,
+            },
             schema: Arc::clone(&source.schema),
             relations,
         }
@@ -76,7 +80,9 @@ impl TableProvider for RelationProvider {
             Some(projection) => Arc::new(self.schema.project(projection)?),
         };
         let range = match self.rows {
-            Rows::Snapshot => key_range::choose(filters, &self.schema, &self.relations.orders(self.object))?,
+            Rows::Snapshot | Rows::LookedUp => {
+                key_range::choose(filters, &self.schema, &self.relations.orders(self.object))?
+            }
             Rows::Written | Rows::Numbered => None,
         };
         let rows = RelationRows {
@@ -124,7 +130,7 @@ impl PartitionStream for RelationRows {
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let projection = self.projection.as_deref();
         let rows = match self.rows {
-            Rows::Snapshot => match &self.range {
+            Rows::Snapshot | Rows::LookedUp => match &self.range {
                 Some(range) => self.relations.scan_range(self.object, projection, range),
                 None => self.relations.scan(self.object, projection),
             },

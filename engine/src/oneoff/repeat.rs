@@ -61,7 +61,6 @@ pub(crate) fn slot(schema: &Schema) -> DataFusionResult<LogicalPlan> {
         watermark: None,
         times: Vec::new(),
         append_only: false,
-        lookup: false,
         rows: Rows::Snapshot,
     };
     LogicalPlanBuilder::scan("slot", Arc::new(source), None)?.build()

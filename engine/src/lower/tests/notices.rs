@@ -46,7 +46,6 @@ fn keys_that_are_never_forgotten_are_told() {
         watermark: None,
         times: Vec::new(),
         append_only: true,
-        lookup: false,
         rows: Rows::Snapshot,
     };
     let never = Arc::new(|_: &[_]| unreachable!("it only marks the keys"));

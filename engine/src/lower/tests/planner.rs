@@ -66,7 +66,6 @@ fn relation(object: ObjectId) -> RelationSource {
         watermark: append_only.then_some(watermark),
         times: Vec::new(),
         append_only,
-        lookup: false,
         rows: Rows::Snapshot,
     }
 }
