@@ -22,6 +22,7 @@ mod output_names;
 mod postgres;
 mod row;
 mod set_returning;
+mod string_agg;
 mod system_columns;
 mod tables;
 mod using;
@@ -150,6 +151,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         order::rewrite_call(expr);
+        string_agg::rewrite_call(expr);
         windows::rewrite_legacy(expr);
         if let Expr::Function(function) = expr {
             frames::rewrite_function(function);
