@@ -129,7 +129,7 @@ CreateView v8 reads [1]
   k text
   ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
   CREATE STREAMING VIEW v8 AS SELECT current_timestamp AS t, current_date AS d, k FROM ev
-  Projection: CAST(processing_time() AS Timestamp(µs, "UTC")) AS t, CAST(processing_time() AS Date32) AS d, ev.k
+  Projection: processing_time() AS t, CAST(processing_time() AS Date32) AS d, ev.k
     TableScan: ev projection=[k]
 
 ====

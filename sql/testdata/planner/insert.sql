@@ -73,7 +73,7 @@ INSERT INTO t (a, b, ts) VALUES ($1, $2, $3)
 ----
 Insert into 1 reads [] not null [0] max length [(4, 3)]
   Projection: column1 AS a, column2 AS b, CAST(NULL AS Decimal128(10, 2)) AS n, column3 AS ts, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
-    Values: (CAST($1 AS Int32), CAST($2 AS Utf8), CAST($3 AS Timestamp(µs, "UTC")))
+    Values: ($1, $2, $3)
 parameter $1: integer
 parameter $2: text
 parameter $3: timestamp with time zone

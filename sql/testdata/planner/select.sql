@@ -67,7 +67,7 @@ Select reads [1]
   ?column?: numeric(12,1)
   ?column?: text
   ?column?: integer
-  Projection: t.a + Int32(1) AS ?column?, CAST(t.a AS Int64) * t.b AS ?column?:1, t.a / Int32(2) AS ?column?:2, t.d * Decimal128(2,10,0) AS ?column?:3, t.e + Float64(1) AS ?column?:4, CAST(t.a AS Decimal128(10, 0)) + Decimal128(1.5,2,1) AS ?column?:5, t.c || Utf8("x") AS ?column?:6, (- t.a) AS ?column?:7
+  Projection: t.a + Int32(1) AS ?column?, CAST(t.a AS Int64) * t.b AS ?column?:1, t.a / Int32(2) AS ?column?:2, t.d * Decimal128(2,10,0) AS ?column?:3, float_add(t.e, Float64(1)) AS ?column?:4, CAST(t.a AS Decimal128(10, 0)) + Decimal128(1.5,2,1) AS ?column?:5, t.c || Utf8("x") AS ?column?:6, (- t.a) AS ?column?:7
     TableScan: t
 
 ====
@@ -161,7 +161,7 @@ Select reads [1]
   int8: bigint
   bool: boolean
   numeric: numeric(3,1)
-  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round_half_even(t.e) AS Int32) AS e, CAST(left(CAST(t.c AS Utf8<{"millpond.sql_type": "text"}>), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
+  Projection: CAST(round(Decimal128(1.5,2,1)) AS Int32) AS int4, CAST(round_half_even(t.e) AS Int32) AS e, CAST(left(t.c, Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS c, CAST(left(Utf8("abcdef"), Int64(3)) AS Utf8<{"millpond.sql_type": "character varying(3)"}>) AS varchar, Int32(12) AS int4:1, Int64(7) AS int8, Boolean(true) AS bool, Decimal128(1.3,3,1) AS numeric
     TableScan: t
 
 ====
@@ -303,7 +303,7 @@ Select reads []
   ?column?: text
   int4: integer
   ?column?: text
-  Projection: $1 AS ?column?, CAST($2 AS Int32) AS int4, $1 || Utf8("x") AS ?column?:1
+  Projection: $1 AS ?column?, $2 AS int4, $1 || Utf8("x") AS ?column?:1
     EmptyRelation: rows=1
 parameter $1: text
 parameter $2: integer

@@ -70,7 +70,7 @@ Delete from 1 reads [2]
 Returning
   a: integer
   int4: integer
-  Projection: t.a, CAST($2 AS Int32) AS int4
+  Projection: t.a, $2 AS int4
     SubqueryAlias: t
       TableScan: $.rows
 parameter $1: integer
@@ -81,7 +81,7 @@ INSERT INTO t (a) VALUES ($1) RETURNING a
 ----
 Insert into 1 reads [] not null [0] max length [(2, 3)]
   Projection: column1 AS a, Utf8("none") AS b, CAST(NULL AS Utf8<{"millpond.sql_type": "text"}>) AS v
-    Values: (CAST($1 AS Int32))
+    Values: ($1)
 Returning
   a: integer
   Projection: t.a
