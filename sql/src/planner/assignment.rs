@@ -9,6 +9,7 @@ use sqlparser::parser::Parser;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::OutputColumn;
 
+use super::castable::is_number;
 use super::{literal, names};
 
 /// Refuses values of types that Postgres would not assign.
@@ -75,18 +76,6 @@ pub fn cast_cell(cell: &mut ast::Expr, column: &Column) -> Result<()> {
         };
     }
     Ok(())
-}
-
-fn is_number(sql_type: &SqlType) -> bool {
-    matches!(
-        sql_type,
-        SqlType::Int2
-            | SqlType::Int4
-            | SqlType::Int8
-            | SqlType::Float4
-            | SqlType::Float8
-            | SqlType::Numeric(_)
-    )
 }
 
 fn data_type(sql_type: &SqlType) -> Result<ast::DataType> {

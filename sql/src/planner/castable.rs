@@ -73,7 +73,7 @@ fn leads(from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
-fn is_number(sql_type: &SqlType) -> bool {
+pub fn is_number(sql_type: &SqlType) -> bool {
     matches!(
         sql_type,
         SqlType::Int2

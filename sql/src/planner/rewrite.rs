@@ -19,6 +19,7 @@ mod named_arguments;
 mod number;
 mod order;
 mod output_names;
+mod own_expressions;
 mod postgres;
 mod row;
 mod set_returning;

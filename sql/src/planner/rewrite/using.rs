@@ -4,17 +4,17 @@
 //! is NULL. So USING becomes ON, an unqualified `c` the column that is not NULL, and `*` the common columns followed by the
 //! others. NATURAL needs to know the columns, so it stays as it is where it is right, and is refused where it is not.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
     BinaryOperator, ExceptSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderByKind, Query,
     Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
 use crate::planner::names::fold;
+
+use super::own_expressions::change_own;
 
 /// A column that USING made one.
 struct Merged {
@@ -66,9 +66,9 @@ pub fn rewrite_query(query: &mut Query) -> Result<()> {
     let (from, joined): (Vec<TableWithJoins>, Vec<Joined>) = items.into_iter().unzip();
     select.from = Vec::new();
     expand_wildcards(select, &joined);
-    let mut merged: Vec<Merged> = joined.into_iter().flat_map(|joined| joined.merged).collect();
+    let merged: Vec<Merged> = joined.into_iter().flat_map(|joined| joined.merged).collect();
     name_items(select, &merged);
-    replace_in(select.as_mut(), &mut merged);
+    replace_in(select, &merged);
     let outputs: Vec<String> = select.projection.iter().filter_map(output_name).collect();
     select.from = from;
     if let Some(order_by) = &mut query.order_by
@@ -77,7 +77,7 @@ pub fn rewrite_query(query: &mut Query) -> Result<()> {
         for order in exprs {
             let is_output = matches!(&order.expr, Expr::Identifier(name) if outputs.contains(&fold(name)));
             if !is_output {
-                replace_in(&mut order.expr, &mut merged);
+                replace_in(&mut order.expr, &merged);
             }
         }
     }
@@ -111,7 +111,7 @@ fn write_out(item: &mut TableWithJoins) -> Option<Joined> {
                 *constraint = JoinConstraint::On(on);
             }
             JoinConstraint::Natural => return None,
-            JoinConstraint::On(on) => replace_in(on, &mut joined.merged),
+            JoinConstraint::On(on) => replace_in(on, &joined.merged),
             JoinConstraint::None => {}
         }
     }
@@ -295,41 +295,12 @@ fn output_name(item: &SelectItem) -> Option<String> {
 }
 
 /// Puts the values of merged columns in the place of their names, outside of subqueries.
-fn replace_in(part: &mut impl VisitMut, merged: &mut Vec<Merged>) {
-    let mut replace = Replace {
-        merged: std::mem::take(merged),
-        depth: 0,
-    };
-    // It never breaks off.
-    let _ = part.visit(&mut replace);
-    *merged = replace.merged;
-}
-
-struct Replace {
-    merged: Vec<Merged>,
-    depth: usize,
-}
-
-impl VisitorMut for Replace {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+fn replace_in(part: &mut impl VisitMut, merged: &[Merged]) {
+    change_own(part, |expr| {
         if let Expr::Identifier(name) = expr
-            && self.depth == 0
-            && let Some(merged) = self.merged.iter().find(|merged| merged.name == fold(name))
+            && let Some(merged) = merged.iter().find(|merged| merged.name == fold(name))
         {
             *expr = merged.value.clone();
         }
-        ControlFlow::Continue(())
-    }
+    });
 }

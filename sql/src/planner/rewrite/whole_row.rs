@@ -3,18 +3,17 @@
 //! The library knows columns only, so the row is written out: `named_struct('a', t.a, 'b', t.b)`. What the columns are is
 //! read from the catalog and from the SELECT lists of subqueries; a name that is a column somewhere in FROM stays one.
 
-use std::ops::ControlFlow;
-
 use millpond_catalog::SqlType;
 use sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, VisitMut, VisitorMut,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, SelectItem,
+    SelectItemQualifiedWildcardKind,
 };
 
 use crate::error::{Error, Result};
 use crate::planner::PlanContext;
 use crate::planner::names::fold;
 
+use super::own_expressions::change_own;
 use super::postgres::call;
 
 mod relations;
@@ -57,8 +56,7 @@ pub fn write_out(select: &mut Select, queries: &Named, context: &PlanContext<'_>
         }
     }
     let from = std::mem::take(&mut select.from);
-    // Only ends early if the visitor breaks, and it never does.
-    let _ = select.visit(&mut WriteOut { scope, depth: 0 });
+    change_own(select, |expr| scope.write_out(expr));
     select.from = from;
     Ok(())
 }
@@ -153,33 +151,13 @@ fn unnested(expr: &Expr) -> &Expr {
     }
 }
 
-struct WriteOut {
-    scope: Scope,
-    /// Of subqueries.
-    depth: usize,
-}
-
-impl VisitorMut for WriteOut {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
+impl Scope {
+    /// An expression with its whole rows written out.
+    fn write_out(&self, expr: &mut Expr) {
         if let Expr::CompoundFieldAccess { root, access_chain } = expr
             && let Expr::Identifier(name) = unnested(root)
             && let [AccessExpr::Dot(Expr::Identifier(column))] = access_chain.as_slice()
-            && self.scope.row(name).is_some()
+            && self.row(name).is_some()
         {
             *expr = Expr::CompoundIdentifier(vec![name.clone(), column.clone()]);
         }
@@ -193,10 +171,9 @@ impl VisitorMut for WriteOut {
             list.args = list
                 .args
                 .drain(..)
-                .flat_map(|argument| self.scope.argument(argument, is_row))
+                .flat_map(|argument| self.argument(argument, is_row))
                 .collect();
         }
-        ControlFlow::Continue(())
     }
 }
 
