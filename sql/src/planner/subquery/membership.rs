@@ -82,7 +82,9 @@ fn as_condition(condition: Expr, schema: &DFSchema, purpose: Purpose) -> Result<
             Ok(vec![as_value(Expr::InSubquery(member), schema)?.data])
         }
         Expr::InSubquery(member) if member.negated => {
-            if purpose == Purpose::View || is_correlated(&member.subquery) {
+            // The library forgets the NULLs of the subquery where no column is looked for.
+            let is_constant = member.expr.column_refs().is_empty();
+            if purpose == Purpose::View || is_constant || is_correlated(&member.subquery) {
                 not_in(&member, schema)
             } else {
                 Ok(vec![Expr::InSubquery(member)])
