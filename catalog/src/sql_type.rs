@@ -47,6 +47,19 @@ impl SqlType {
     /// How an unconstrained `numeric` is stored.
     pub const PLAIN_NUMERIC: DataType = DataType::Decimal128(38, Self::NUMERIC_SCALE);
 
+    /// Integers, floats and numerics.
+    pub fn is_number(&self) -> bool {
+        matches!(
+            self,
+            SqlType::Int2
+                | SqlType::Int4
+                | SqlType::Int8
+                | SqlType::Float4
+                | SqlType::Float8
+                | SqlType::Numeric(_)
+        )
+    }
+
     /// The Arrow type of a stored value: microseconds for times, UTC for `timestamptz`, 128 bits for `numeric`.
     pub fn arrow(&self) -> DataType {
         match self {

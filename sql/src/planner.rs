@@ -49,6 +49,7 @@ mod show;
 mod subquery;
 mod subscribe;
 mod translate;
+mod typed;
 mod types;
 mod window;
 mod write;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use chrono::offset::LocalResult;
 use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone as _};
 use chrono_tz::Tz;
+use datafusion::config::ConfigOptions;
 
 const SECOND_US: i64 = 1_000_000;
 const HOURS_MAX: i32 = 15;
@@ -20,6 +21,12 @@ pub enum TimeZone {
 }
 
 impl TimeZone {
+    /// That of the session that a function is called in.
+    pub fn of_session(options: &ConfigOptions) -> Self {
+        let name = options.execution.time_zone.as_deref();
+        name.and_then(Self::parse).unwrap_or_default()
+    }
+
     /// Reads a name of the time zone database, in any case, or an offset such as `+05:30`, which is counted to the east
     /// as in the text of a `timestamptz`.
     pub fn parse(name: &str) -> Option<Self> {

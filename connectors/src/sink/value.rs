@@ -119,12 +119,7 @@ impl<'a> Writer<'a> {
                 }
                 output.push('}');
             }
-            SqlType::Int2
-            | SqlType::Int4
-            | SqlType::Int8
-            | SqlType::Numeric(_)
-            | SqlType::Float4
-            | SqlType::Float8 => {
+            number if number.is_number() => {
                 let text = self.text(row).unwrap_or_default();
                 if text.ends_with(|c: char| c.is_ascii_digit()) {
                     output.push_str(&text);

@@ -31,11 +31,7 @@ impl RelationProvider {
     pub fn new(source: &RelationSource, relations: Arc<dyn Readable>) -> Self {
         Self {
             object: source.object,
-            // Run once, there is one moment.
-            rows: match source.rows {
-                Rows::LookedUp => Rows::Snapshot,
-                rows => rows,
-            },
+            rows: source.rows,
             schema: Arc::clone(&source.schema),
             relations,
         }
@@ -80,6 +76,7 @@ impl TableProvider for RelationProvider {
             Some(projection) => Arc::new(self.schema.project(projection)?),
         };
         let range = match self.rows {
+            // Run once, there is one moment.
             Rows::Snapshot | Rows::LookedUp => {
                 key_range::choose(filters, &self.schema, &self.relations.orders(self.object))?
             }

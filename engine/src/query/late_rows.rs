@@ -36,14 +36,17 @@ impl LateSource {
         format!("row_of_{}", self.object)
     }
 
-    fn data_type(&self) -> DataType {
-        let fields = self.schema.fields().iter();
-        DataType::Struct(
-            fields
-                .map(|field| field.as_ref().clone().with_nullable(true))
-                .collect::<Fields>(),
-        )
+    /// All its columns, of which each may be unknown.
+    pub fn fields(&self) -> Fields {
+        nullable(&self.schema)
     }
+}
+
+fn nullable(schema: &Schema) -> Fields {
+    let fields = schema.fields().iter();
+    fields
+        .map(|field| field.as_ref().clone().with_nullable(true))
+        .collect()
 }
 
 /// The sources of a query that rows can come too late from, each once, by id.
@@ -86,7 +89,7 @@ pub fn schema(sources: &[LateSource]) -> SchemaRef {
     ];
     let rows = sources
         .iter()
-        .map(|source| Field::new(source.column(), source.data_type(), true));
+        .map(|source| Field::new(source.column(), DataType::Struct(source.fields()), true));
     fields.extend(rows);
     Arc::new(Schema::new(fields))
 }
@@ -144,14 +147,13 @@ fn added(
     ];
     for (index, source) in sources.iter().enumerate() {
         let rows = told.rows.as_ref().filter(|_| told.source == Some(index));
-        let data_type = source.data_type();
-        columns.push(match (rows, &data_type) {
-            (Some(rows), DataType::Struct(fields)) => Arc::new(StructArray::try_new(
-                fields.clone(),
+        columns.push(match rows {
+            Some(rows) => Arc::new(StructArray::try_new(
+                source.fields(),
                 rows.columns().to_vec(),
                 None,
             )?),
-            _ => new_null_array(&data_type, length),
+            None => new_null_array(&DataType::Struct(source.fields()), length),
         });
     }
     let batch = RecordBatch::try_new(Arc::clone(schema), columns)?;

@@ -9,15 +9,12 @@ use arrow::array::{
     new_null_array,
 };
 use arrow::compute::{cast, filter_record_batch};
-use arrow::datatypes::{IntervalMonthDayNano, Schema, SchemaRef, TimestampMicrosecondType};
-use async_trait::async_trait;
+use arrow::datatypes::{Field, IntervalMonthDayNano, Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::datasource::{TableType, provider_as_source};
+use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableSource};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::scalar::ScalarValue;
@@ -73,10 +70,8 @@ pub fn late_rows(
     let sources = engine.late_sources(id).map_err(engine_error)?;
     let source = choose(context, view, sources, source)?;
     let relation = engine.late_rows(id).map_err(engine_error)?;
-    let columns = source.schema.fields().iter();
-    let mut fields: Vec<_> = columns
-        .map(|field| field.as_ref().clone().with_nullable(true))
-        .collect();
+    let own = source.fields();
+    let mut fields: Vec<Field> = own.iter().map(|field| field.as_ref().clone()).collect();
     for (name, sql_type) in TOLD {
         // A column of the source keeps its name.
         let mut name = name.to_owned();
@@ -85,11 +80,14 @@ pub fn late_rows(
         }
         fields.push(sql_type.field(&name, true));
     }
-    Ok(provider_as_source(Arc::new(LateRows {
+    let schema = Arc::new(Schema::new(fields));
+    let rows = LateRows {
         relation,
         source,
-        schema: Arc::new(Schema::new(fields)),
-    })))
+        schema: Arc::clone(&schema),
+    };
+    let table = StreamingTable::try_new(schema, vec![Arc::new(rows)])?;
+    Ok(provider_as_source(Arc::new(table)))
 }
 
 fn external(error: Error) -> DataFusionError {
@@ -225,27 +223,5 @@ impl PartitionStream for LateRows {
             self.schema.clone(),
             stream::iter(batches),
         ))
-    }
-}
-
-#[async_trait]
-impl TableProvider for LateRows {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let table = StreamingTable::try_new(self.schema.clone(), vec![Arc::new(self.clone())])?;
-        table.scan(state, projection, filters, limit).await
     }
 }

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::datasource::{TableType, provider_as_source};
+use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableSource};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::scalar::ScalarValue;
@@ -58,13 +55,15 @@ pub fn generate_series(arguments: &[Expr]) -> Result<Arc<dyn TableSource>> {
     if step == 0 {
         return Err(refused("step size cannot equal zero"));
     }
-    Ok(provider_as_source(Arc::new(Series {
+    let series = Series {
         next,
         stop,
         step,
         is_int4,
-        schema,
-    })))
+        schema: Arc::clone(&schema),
+    };
+    let table = StreamingTable::try_new(schema, vec![Arc::new(series)])?;
+    Ok(provider_as_source(Arc::new(table)))
 }
 
 fn refused(message: &str) -> DataFusionError {
@@ -138,28 +137,6 @@ impl PartitionStream for Series {
         let mut rest = self.clone();
         let batches = stream::iter(std::iter::from_fn(move || rest.batch()));
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches))
-    }
-}
-
-#[async_trait]
-impl TableProvider for Series {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let table = StreamingTable::try_new(self.schema.clone(), vec![Arc::new(self.clone())])?;
-        table.scan(state, projection, filters, limit).await
     }
 }
 

@@ -202,8 +202,7 @@ impl ScalarUDFImpl for Extract {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let zone = args.config_options.execution.time_zone.as_deref();
-        let zone = zone.and_then(TimeZone::parse).unwrap_or_default();
+        let zone = TimeZone::of_session(&args.config_options);
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [names, values] = arrays.as_slice() else {
             return exec_err!("{} takes a field and a time", self.name());

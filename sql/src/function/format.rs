@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 
 use millpond_catalog::SqlType;
 
+use super::text_cast::array_of;
 use crate::error::Error;
 use crate::time_zone::TimeZone;
 
@@ -137,8 +138,7 @@ impl ScalarUDFImpl for Formatted {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let zone = args.config_options.execution.time_zone.as_deref();
-        let zone = zone.and_then(TimeZone::parse).unwrap_or_default();
+        let zone = TimeZone::of_session(&args.config_options);
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let result = match (self.direction, arrays.as_slice()) {
             (Direction::Timestamp, [seconds]) => epoch(seconds)?,
@@ -269,10 +269,7 @@ impl Formatted {
                 }
             });
         }
-        if values.is_empty() {
-            return Ok(arrow::array::new_empty_array(&self.return_type(&[])?));
-        }
-        ScalarValue::iter_to_array(values)
+        array_of(values, &self.return_type(&[])?)
     }
 
     fn null(&self) -> Result<ScalarValue> {

@@ -7,8 +7,6 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::new_empty_array;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalMonthDayNano};
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::{DataFusionError, Result};
@@ -19,6 +17,7 @@ use datafusion::logical_expr::{
 };
 use millpond_catalog::SqlType;
 
+use super::text_cast::array_of;
 use crate::error::Error;
 
 mod array;
@@ -354,12 +353,7 @@ impl ScalarUDFImpl for RowFunction {
         if constant && let Some(value) = results.pop() {
             return Ok(ColumnarValue::Scalar(value.cast_to(args.return_type())?));
         }
-        let array = if results.is_empty() {
-            new_empty_array(args.return_type())
-        } else {
-            cast(&ScalarValue::iter_to_array(results)?, args.return_type())?
-        };
-        Ok(ColumnarValue::Array(array))
+        Ok(ColumnarValue::Array(array_of(results, args.return_type())?))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, AsArray, StringBuilder, new_empty_array};
+use arrow::array::{Array, ArrayRef, AsArray, StringBuilder, new_empty_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef};
 use bytes::BytesMut;
@@ -17,6 +17,30 @@ use millpond_catalog::SqlType;
 
 use crate::text_form;
 use crate::time_zone::TimeZone;
+
+/// What `write` writes for each row of `values` that is not NULL.
+pub fn texts_of(values: &dyn Array, mut write: impl FnMut(usize, &mut BytesMut)) -> ArrayRef {
+    let mut texts = StringBuilder::new();
+    let mut out = BytesMut::new();
+    for row in 0..values.len() {
+        if values.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        out.clear();
+        write(row, &mut out);
+        texts.append_value(String::from_utf8_lossy(&out));
+    }
+    Arc::new(texts.finish())
+}
+
+/// Values computed one by one, as an array of that type.
+pub fn array_of(values: Vec<ScalarValue>, data_type: &DataType) -> Result<ArrayRef> {
+    if values.is_empty() {
+        return Ok(new_empty_array(data_type));
+    }
+    Ok(cast(&ScalarValue::iter_to_array(values)?, data_type)?)
+}
 
 /// The text of a value.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -64,21 +88,10 @@ impl ScalarUDFImpl for ToText {
         let [array] = &ColumnarValue::values_to_arrays(&args.args)?[..] else {
             return exec_err!("text takes one value");
         };
-        let zone = args.config_options.execution.time_zone.as_deref();
-        let zone = zone.and_then(TimeZone::parse).unwrap_or_default();
+        let zone = TimeZone::of_session(&args.config_options);
         let array = cast(array, &text_form::written_as(array.data_type()))?;
-        let mut texts = StringBuilder::new();
-        let mut out = BytesMut::new();
-        for row in 0..array.len() {
-            if array.is_null(row) {
-                texts.append_null();
-                continue;
-            }
-            out.clear();
-            text_form::write(&array, row, zone, &mut out);
-            texts.append_value(String::from_utf8_lossy(&out));
-        }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        let texts = texts_of(&array, |row, out| text_form::write(&array, row, zone, out));
+        Ok(ColumnarValue::Array(texts))
     }
 }
 
@@ -138,11 +151,6 @@ impl ScalarUDFImpl for FromText {
                 .map_err(|error| DataFusionError::External(Box::new(error)))
         });
         let values: Vec<ScalarValue> = values.collect::<Result<_>>()?;
-        let array = if values.is_empty() {
-            new_empty_array(self.target.data_type())
-        } else {
-            cast(&ScalarValue::iter_to_array(values)?, self.target.data_type())?
-        };
-        Ok(ColumnarValue::Array(array))
+        Ok(ColumnarValue::Array(array_of(values, self.target.data_type())?))
     }
 }

@@ -169,6 +169,11 @@ impl Dialect for MillpondDialect {
         false
     }
 
+    /// `f(a := 1)`, the older spelling of `f(a => 1)`.
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
     fn supports_nested_comments(&self) -> bool {
         self.0.supports_nested_comments()
     }

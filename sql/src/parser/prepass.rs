@@ -178,34 +178,34 @@ fn effect(token: &Token) -> Effect {
     }
 }
 
+/// Places of the tokens that are not blanks or comments.
+fn solid(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let is_solid = |place: &usize| !matches!(tokens[*place].token, Token::Whitespace(_));
+    (0..tokens.len()).filter(is_solid).collect()
+}
+
+/// Whether a token is this word, in any case and without quotes.
+fn is_word(token: Option<&Token>, expected: &str) -> bool {
+    matches!(token, Some(Token::Word(word))
+        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
+}
+
 /// Without the `TABLE` of window functions, and the `FROM` of a trim of spaces.
 fn without_idle_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
-    let word = |n: usize| match solid.get(n).map(|i| &tokens[*i].token) {
-        Some(Token::Word(Word {
-            value,
-            quote_style: None,
-            ..
-        })) => Some(value.to_ascii_uppercase()),
-        _ => None,
-    };
+    let solid = solid(&tokens);
     let token = |n: usize| solid.get(n).map(|i| &tokens[*i].token);
+    let is = |n: usize, word: &str| is_word(token(n), word);
+    let is_one_of = |n: usize, words: &[&str]| words.iter().any(|word| is(n, word));
     let mut remove = Vec::new();
     for (n, place) in solid.iter().enumerate().skip(2) {
-        let trims = |side: &str| ["LEADING", "TRAILING", "BOTH"].contains(&side);
-        if word(n).as_deref() == Some("FROM")
-            && word(n - 1).is_some_and(|side| trims(&side))
-            && token(n - 2) == Some(&Token::LParen)
-        {
+        let trims = is(n, "FROM") && is_one_of(n - 1, &["LEADING", "TRAILING", "BOTH"]);
+        if trims && token(n - 2) == Some(&Token::LParen) {
             remove.push(*place);
         }
-        if word(n).as_deref() != Some("TABLE") || !matches!(token(n + 1), Some(Token::Word(_))) {
+        if !is(n, "TABLE") || !matches!(token(n + 1), Some(Token::Word(_))) {
             continue;
         }
-        let first_argument = token(n - 1) == Some(&Token::LParen)
-            && word(n - 2).is_some_and(|w| WINDOW_FUNCTIONS.contains(&w.as_str()));
+        let first_argument = token(n - 1) == Some(&Token::LParen) && is_one_of(n - 2, &WINDOW_FUNCTIONS);
         let named_argument = token(n - 1) == Some(&Token::RArrow);
         if first_argument || named_argument {
             remove.push(*place);
@@ -222,9 +222,7 @@ fn without_idle_words(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 /// `(row).*` with the star as a quoted name.
 fn stars_as_names(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
+    let solid = solid(&tokens);
     for places in solid.windows(3) {
         let [before, dot, star] = [0, 1, 2].map(|n| &tokens[places[n]].token);
         if (before, dot, star) == (&Token::RParen, &Token::Period, &Token::Mul) {
@@ -236,22 +234,22 @@ fn stars_as_names(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 /// `t PARTITION BY a, b, DESCRIPTOR(..)` as the first arguments of SESSION: `t, key => (a, b), DESCRIPTOR(..)`.
 fn partitions_as_keys(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_word = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
+    let solid = solid(&tokens);
     for (n, place) in solid.iter().copied().enumerate().rev() {
-        let by = solid.get(n + 1).copied().filter(|by| is_word(&tokens[*by], "BY"));
-        let Some(by) = by.filter(|_| is_word(&tokens[place], "PARTITION")) else {
+        let by = solid
+            .get(n + 1)
+            .copied()
+            .filter(|by| is_word(Some(&tokens[*by].token), "BY"));
+        let Some(by) = by.filter(|_| is_word(Some(&tokens[place].token), "PARTITION")) else {
             continue;
         };
         let opening = solid[..n].iter().rposition(|i| tokens[*i].token == Token::LParen);
         let is_session = opening
             .filter(|opening| *opening > 0)
-            .is_some_and(|opening| is_word(&tokens[solid[opening - 1]], "SESSION"));
-        let end = solid[n..]
-            .windows(2)
-            .find(|pair| tokens[pair[0]].token == Token::Comma && is_word(&tokens[pair[1]], "DESCRIPTOR"));
+            .is_some_and(|opening| is_word(Some(&tokens[solid[opening - 1]].token), "SESSION"));
+        let end = solid[n..].windows(2).find(|pair| {
+            tokens[pair[0]].token == Token::Comma && is_word(Some(&tokens[pair[1]].token), "DESCRIPTOR")
+        });
         let Some(comma) = end.map(|pair| pair[0]).filter(|_| is_session) else {
             continue;
         };
@@ -271,16 +269,10 @@ fn partitions_as_keys(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 /// `t WATERMARK ts DELAY OF INTERVAL '1 minute'` as a call: `watermark(t, ts, INTERVAL '1 minute')`.
 fn watermarks_as_calls(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
-    let word = |tokens: &[TokenWithSpan], n: usize| match solid.get(n).map(|i| &tokens[*i].token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
-        _ => None,
-    };
+    let solid = solid(&tokens);
     // From the end, so that places before stay where they are.
     for n in (1..solid.len()).rev() {
-        let is = |at: usize, expected: &str| word(&tokens, at).as_deref() == Some(expected);
+        let is = |at: usize, word: &str| is_word(solid.get(at).map(|place| &tokens[*place].token), word);
         if !(is(n, "WATERMARK") && is(n + 2, "DELAY") && is(n + 3, "OF")) {
             continue;
         }

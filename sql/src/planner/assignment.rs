@@ -9,7 +9,6 @@ use sqlparser::parser::Parser;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::OutputColumn;
 
-use super::castable::is_number;
 use super::{literal, names};
 
 /// Refuses values of types that Postgres would not assign.
@@ -63,8 +62,8 @@ pub fn cast_cell(cell: &mut ast::Expr, column: &Column) -> Result<()> {
     // A cell that has a type is assigned, not cast: its type is checked when the plan is known.
     if untyped
         || matches!(cell, ast::Expr::Value(value) if matches!(value.value, Value::Number(..)))
-            && is_number(&column.sql_type)
-        || matches!(cell, ast::Expr::UnaryOp { .. }) && is_number(&column.sql_type)
+            && column.sql_type.is_number()
+        || matches!(cell, ast::Expr::UnaryOp { .. }) && column.sql_type.is_number()
     {
         let inner = std::mem::replace(cell, ast::Expr::Value(Value::Null.into()));
         *cell = ast::Expr::Cast {
@@ -120,7 +119,7 @@ pub fn default_of(column: &Column) -> Result<ast::Expr> {
 fn assignable(from: &SqlType, to: &SqlType) -> bool {
     let is_text = |t: &SqlType| matches!(t, SqlType::Text | SqlType::Varchar(_));
     from == to
-        || (is_number(from) && is_number(to))
+        || (from.is_number() && to.is_number())
         || (is_text(to) && !matches!(from, SqlType::Bytea))
         // Literals of these types are planned as text.
         || (is_text(from) && matches!(to, SqlType::Uuid | SqlType::Json | SqlType::Jsonb))

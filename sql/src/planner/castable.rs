@@ -69,20 +69,8 @@ fn leads(from: &SqlType, to: &SqlType) -> bool {
         (Time | Interval, Time | Interval) => true,
         (Json | Jsonb, Json | Jsonb) => true,
         (Struct(_), Struct(_)) | (Bytea, Bytea) | (Uuid, Uuid) | (Bool, Bool) => true,
-        (from, to) => is_number(from) && is_number(to),
+        (from, to) => from.is_number() && to.is_number(),
     }
-}
-
-pub fn is_number(sql_type: &SqlType) -> bool {
-    matches!(
-        sql_type,
-        SqlType::Int2
-            | SqlType::Int4
-            | SqlType::Int8
-            | SqlType::Float4
-            | SqlType::Float8
-            | SqlType::Numeric(_)
-    )
 }
 
 #[cfg(test)]

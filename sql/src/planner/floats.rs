@@ -1,32 +1,23 @@
 //! Floats fail as Postgres' do: [`FloatChecked`] in place of the library's operators and functions.
 
-use datafusion::arrow::datatypes::DataType;
+use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
 use crate::function::{FloatChecked, FloatOperation};
 
+use super::typed::change_expressions;
+
 /// `plan` has settled types.
 pub fn check(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new(&node);
-        let schema = merge_schema(&node.inputs());
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let checked = expr.transform_up(|expr| {
-                Ok(match replaced(&expr, &schema) {
-                    Some(checked) => Transformed::yes(checked),
-                    None => Transformed::no(expr),
-                })
-            })?;
-            Ok(checked.update_data(|expr| name.restore(expr)))
+    change_expressions(plan, |expr, schema| {
+        Ok(match replaced(&expr, schema) {
+            Some(checked) => Transformed::yes(checked),
+            None => Transformed::no(expr),
         })
     })
-    .map(|transformed| transformed.data)
 }
 
 fn replaced(expr: &Expr, schema: &DFSchema) -> Option<Expr> {

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{AggregateFunction, Alias, Case, InList, Sort as SortExpr};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::logical_plan::{Aggregate, Distinct, Projection, Sort};
+use datafusion::logical_expr::logical_plan::{Aggregate, Distinct, Projection};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 
 use crate::function::IntervalKey;
 
 use super::provider::Provider;
+use super::typed::change_node;
 
 struct Functions {
     min: Arc<AggregateUDF>,
@@ -36,10 +36,8 @@ pub fn by_length(plan: LogicalPlan, provider: &Provider<'_>) -> Result<LogicalPl
         let node = expressions(node, &schema, &functions)?;
         Ok(match node {
             LogicalPlan::Sort(mut sort) => {
-                if !order_by_length(&mut sort.expr, &schema) {
-                    return Ok(Transformed::no(LogicalPlan::Sort(sort)));
-                }
-                Transformed::yes(LogicalPlan::Sort(Sort { ..sort }))
+                let changed = order_by_length(&mut sort.expr, &schema);
+                Transformed::new_transformed(LogicalPlan::Sort(sort), changed)
             }
             LogicalPlan::Aggregate(aggregate) if groups_intervals(&aggregate.group_expr, &schema) => {
                 Transformed::yes(grouped(aggregate, &schema, &functions)?)
@@ -131,23 +129,8 @@ fn grouped(aggregate: Aggregate, schema: &DFSchema, functions: &Functions) -> Re
 }
 
 fn expressions(node: LogicalPlan, schema: &DFSchema, functions: &Functions) -> Result<LogicalPlan> {
-    let names = match &node {
-        LogicalPlan::Values(_) => None,
-        node => Some(NamePreserver::new(node)),
-    };
-    let changed = node.map_expressions(|expr| {
-        let name = names.as_ref().map(|names| names.save(&expr));
-        let changed = expr.transform_up(|expr| Ok(expression(expr, schema, functions)))?;
-        Ok(changed.update_data(|expr| match name {
-            Some(name) => name.restore(expr),
-            None => expr,
-        }))
-    })?;
-    if changed.transformed {
-        changed.data.recompute_schema()
-    } else {
-        Ok(changed.data)
-    }
+    let changed = change_node(node, &mut |expr| Ok(expression(expr, schema, functions)))?;
+    Ok(changed.data)
 }
 
 fn compares(op: Operator) -> bool {

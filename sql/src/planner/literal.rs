@@ -11,14 +11,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use millpond_catalog::{SqlType, SystemType};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::function::{FloatCast, FromText, RowFunction, ToText, row};
 use crate::text_form;
+
+use super::typed::change_expressions;
 
 mod array;
 mod datetime;
@@ -29,28 +29,9 @@ pub mod interval;
 /// # Errors
 /// A text that is no value of its type.
 pub fn fold(plan: LogicalPlan, time_zone: &str) -> DataFusionResult<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        // Names of VALUES are its columns', whatever the cells are called.
-        let names = match &node {
-            LogicalPlan::Values(_) => None,
-            node => Some(NamePreserver::new(node)),
-        };
-        let schema = merge_schema(&node.inputs());
-        let folded = node.map_expressions(|expr| {
-            let name = names.as_ref().map(|names| names.save(&expr));
-            let folded = expr.transform_up(|expr| fold_expr(type_literals(expr, &schema), time_zone))?;
-            Ok(folded.update_data(|expr| match name {
-                Some(name) => name.restore(expr),
-                None => expr,
-            }))
-        })?;
-        if folded.transformed {
-            Ok(Transformed::yes(folded.data.recompute_schema()?))
-        } else {
-            Ok(folded)
-        }
+    change_expressions(plan, |expr, schema| {
+        fold_expr(type_literals(expr, schema), time_zone)
     })
-    .map(|transformed| transformed.data)
 }
 
 /// Carries out casts of literals in one expression.
@@ -180,24 +161,8 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
 
 /// What stands in place of an expression that means something else in the library.
 fn replacement(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
-    if let Expr::Cast(cast) = expr
-        && !matches!(*cast.expr, Expr::Literal(..))
-        && let Ok((_, from)) = cast.expr.to_field(schema)
-        && from.data_type() == cast.field.data_type()
-        && SqlType::of(&from) == SqlType::of(&cast.field)
-    {
-        // The library would keep it, and may take its result for nullable later only.
-        return Some(cast.expr.as_ref().clone());
-    }
-    if let Expr::Cast(cast) = expr
-        && let Some(replaced) = text_cast(cast, schema)
-    {
-        return Some(replaced);
-    }
-    if let Expr::Cast(cast) = expr
-        && let Some(replaced) = time_cast(cast, schema)
-    {
-        return Some(replaced);
+    if let Expr::Cast(cast) = expr {
+        return other_cast(cast, schema);
     }
     if let Expr::ScalarFunction(function) = expr
         && ["concat", "concat_ws"].contains(&function.func.name())
@@ -233,23 +198,33 @@ fn replacement(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     None
 }
 
-/// A cast to text, or from it, as Postgres prints and reads values. Literals are read while planning, and numbers from
-/// text by the library.
-fn text_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
-    if matches!(*cast.expr, Expr::Literal(..)) {
-        return None;
-    }
+/// What stands in place of a cast that the library lacks or carries out in another way. Literals are read while planning.
+fn other_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
+    let value = || cast.expr.as_ref().clone();
     let (_, from) = cast.expr.to_field(schema).ok()?;
     let (from_type, target) = (from.data_type(), cast.field.data_type());
-    if *target == DataType::Utf8 && !from_type.is_string() {
-        let known = text_form::is_known(from_type);
-        return known.then(|| ToText::of(cast.expr.as_ref().clone()));
+    match (from_type, target) {
+        (DataType::Time64(_), DataType::Interval(_)) => {
+            return Some(RowFunction::call(row::time::OF_TIME, vec![value()]));
+        }
+        (DataType::Interval(_), DataType::Time64(_)) => {
+            return Some(RowFunction::call(row::time::TO_TIME, vec![value()]));
+        }
+        _ if matches!(*cast.expr, Expr::Literal(..)) => return None,
+        _ => {}
     }
-    let is_text = from_type.is_string()
-        && !matches!(SqlType::of(&from), SqlType::System(_))
-        && SqlType::of(&from) != SqlType::of(&cast.field);
+    let (from_sql, sql_type) = (SqlType::of(&from), SqlType::of(&cast.field));
+    if from_type == target && from_sql == sql_type {
+        // The library would keep it, and may take its result for nullable later only.
+        return Some(value());
+    }
+    if *target == DataType::Utf8 && !from_type.is_string() {
+        return text_form::is_known(from_type).then(|| ToText::of(value()));
+    }
+    let is_text = from_type.is_string() && !matches!(from_sql, SqlType::System(_)) && from_sql != sql_type;
+    // The library reads numbers.
     let read = matches!(
-        SqlType::of(&cast.field),
+        sql_type,
         SqlType::Bool
             | SqlType::Bytea
             | SqlType::Date
@@ -262,18 +237,8 @@ fn text_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
             | SqlType::Jsonb
             | SqlType::Array(_)
     );
-    let stored = SqlType::of(&cast.field).arrow() == *target;
-    (is_text && read && stored).then(|| FromText::of(cast.expr.as_ref().clone(), &cast.field))
-}
-
-/// The library has no casts between times of a day and intervals.
-fn time_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
-    let value = || vec![cast.expr.as_ref().clone()];
-    match (cast.expr.get_type(schema).ok()?, cast.field.data_type()) {
-        (DataType::Time64(_), DataType::Interval(_)) => Some(RowFunction::call(row::time::OF_TIME, value())),
-        (DataType::Interval(_), DataType::Time64(_)) => Some(RowFunction::call(row::time::TO_TIME, value())),
-        _ => None,
-    }
+    let stored = sql_type.arrow() == *target;
+    (is_text && read && stored).then(|| FromText::of(value(), &cast.field))
 }
 
 /// `concat` takes values of any type: a boolean is one letter there.

@@ -3,23 +3,14 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits};
 
+use super::typed::change_expressions;
+
 pub fn by_groups(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| {
-        let names = NamePreserver::new_for_projection();
-        let schema = merge_schema(&node.inputs());
-        node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let framed = expr.transform_up(|expr| Ok(with_groups(expr, &schema)))?;
-            Ok(framed.update_data(|expr| name.restore(expr)))
-        })
-    })
-    .map(|transformed| transformed.data)
+    change_expressions(plan, |expr, schema| Ok(with_groups(expr, schema)))
 }
 
 fn with_groups(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {

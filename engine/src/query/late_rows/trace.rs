@@ -16,7 +16,7 @@ use datafusion::physical_expr::expressions::Column;
 use hashbrown::HashMap;
 use millpond_storage::ChangeBatch;
 
-use super::{LateSource, Told};
+use super::{LateSource, Told, nullable};
 use crate::bound::Watermark;
 use crate::dataflow::{Dataflow, NodeKind};
 use crate::error::{Error, Result};
@@ -296,9 +296,9 @@ impl<'a> Dropped<'a> {
             let Some(seen) = search.seen(path, input, candidates.rows())? else {
                 continue;
             };
-            let (last, looks) = (seen.num_columns() - 1, seen.num_columns() - 1);
+            let last = seen.num_columns() - 1;
             let numbers = seen.column(last).as_primitive::<UInt32Type>().values();
-            let looks = seen.project(&(0..looks).collect::<Vec<_>>())?;
+            let looks = seen.project(&(0..last).collect::<Vec<_>>())?;
             let (mut positions, mut late) = (Vec::new(), Vec::new());
             for (row, number) in numbers.iter().enumerate() {
                 let json = row_as_json(&looks, row);
@@ -350,12 +350,7 @@ fn key(operator: &str, port: usize, row: &[u8]) -> Vec<u8> {
 
 /// All columns of the input, NULL where they were not read.
 fn widened(rows: &RecordBatch, input: &QueryInput) -> Result<RecordBatch> {
-    let schema = input.schema();
-    let fields = schema
-        .fields()
-        .iter()
-        .map(|field| field.as_ref().clone().with_nullable(true));
-    let wide = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    let wide = Arc::new(Schema::new(nullable(&input.schema())));
     let columns = wide.fields().iter().enumerate().map(|(column, field)| {
         let position = input.projection.iter().position(|read| *read == column);
         match position {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, ListArray, StructArray, new_empty_array};
+use arrow::array::{ArrayRef, AsArray, ListArray, StructArray};
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::{DataFusionError, Result};
@@ -15,6 +14,7 @@ use millpond_catalog::SqlType;
 
 use super::document::{Document, Kind};
 use crate::error::Error;
+use crate::function::text_cast::array_of;
 use crate::planner::fields_of;
 
 /// A text that is no JSON object gives NULL. A member that is missing, or is not of its type, is NULL.
@@ -83,11 +83,7 @@ fn column(documents: &[Option<Document<'_>>], field: &FieldRef, zone: &str) -> R
                 let value = document.and_then(|document| scalar(document, &sql_type, zone));
                 value.unwrap_or_else(|| null.clone())
             });
-            let values: Vec<ScalarValue> = values.collect();
-            if values.is_empty() {
-                return Ok(new_empty_array(data_type));
-            }
-            Ok(cast(&ScalarValue::iter_to_array(values)?, data_type)?)
+            array_of(values.collect(), data_type)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use bytes::BytesMut;
@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 };
 use millpond_catalog::SqlType;
 
+use crate::function::text_cast::texts_of;
 use crate::text_form;
 use crate::time_zone::TimeZone;
 
@@ -60,21 +61,11 @@ impl ScalarUDFImpl for ToJson {
         let [array] = &ColumnarValue::values_to_arrays(&args.args)?[..] else {
             return exec_err!("{} takes one value", self.name);
         };
-        let zone = args.config_options.execution.time_zone.as_deref();
-        let zone = zone.and_then(TimeZone::parse).unwrap_or_default();
+        let zone = TimeZone::of_session(&args.config_options);
         let writer = Writer::new(array, &args.arg_fields[0], zone)?;
-        let mut texts = StringBuilder::new();
-        let mut out = BytesMut::new();
-        for row in 0..array.len() {
-            if array.is_null(row) {
-                texts.append_null();
-                continue;
-            }
-            out.clear();
-            writer.write(row, &mut out);
-            texts.append_value(String::from_utf8_lossy(&out));
-        }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        Ok(ColumnarValue::Array(texts_of(array, |row, out| {
+            writer.write(row, out)
+        })))
     }
 }
 
@@ -113,18 +104,8 @@ impl Writer {
                 element,
                 zone,
             )?)),
-            (
-                SqlType::Bool
-                | SqlType::Int2
-                | SqlType::Int4
-                | SqlType::Int8
-                | SqlType::Float4
-                | SqlType::Float8
-                | SqlType::Numeric(_)
-                | SqlType::Json
-                | SqlType::Jsonb,
-                _,
-            ) => Form::Bare,
+            (SqlType::Bool | SqlType::Json | SqlType::Jsonb, _) => Form::Bare,
+            (number, _) if number.is_number() => Form::Bare,
             (SqlType::Timestamp | SqlType::TimestampTz, _) => Form::Time,
             _ => Form::Quoted,
         };

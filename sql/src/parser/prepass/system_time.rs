@@ -3,17 +3,14 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::{is_word, solid};
+
 pub fn as_calls(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
+    let solid = solid(&tokens);
     // From the end, so that places before stay where they are.
     for n in (1..solid.len()).rev() {
         let token = |at: usize| solid.get(at).map(|place| &tokens[*place].token);
-        let is = |at: usize, expected: &str| {
-            matches!(token(at), Some(Token::Word(word))
-                if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
-        };
+        let is = |at: usize, word: &str| is_word(token(at), word);
         let is_name = |at: usize| matches!(token(at), Some(Token::Word(_)));
         let is_period = |at: usize| token(at) == Some(&Token::Period);
         if !(is(n, "FOR") && is(n + 1, "SYSTEM_TIME") && is(n + 2, "AS") && is(n + 3, "OF")) {

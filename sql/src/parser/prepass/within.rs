@@ -6,7 +6,7 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::duration_end;
+use super::{duration_end, is_word, solid};
 
 /// A `WITHIN` that was found; all numbers are places among the tokens.
 struct Within {
@@ -69,13 +69,8 @@ pub fn as_calls(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 }
 
 fn find(tokens: &[TokenWithSpan]) -> Vec<Within> {
-    let solid: Vec<usize> = (0..tokens.len())
-        .filter(|i| !matches!(tokens[*i].token, Token::Whitespace(_)))
-        .collect();
-    let is = |n: usize, expected: &str| {
-        matches!(solid.get(n).map(|i| &tokens[*i].token), Some(Token::Word(word))
-            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
-    };
+    let solid = solid(tokens);
+    let is = |n: usize, word: &str| is_word(solid.get(n).map(|place| &tokens[*place].token), word);
     // Per level of parentheses: where the keys of its DISTINCT ON end. The keys themselves are a level.
     let mut levels: Vec<(Option<usize>, bool)> = vec![(None, false)];
     let mut found = Vec::new();

@@ -1,8 +1,7 @@
 //! `make_interval(days => 10)`: arguments by name, put where the function has them. The library knows them by place only.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments,
-    Ident, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, Value,
 };
 
 use crate::planner::names::fold;
@@ -38,28 +37,11 @@ fn placed(arguments: &[FunctionArg], parameters: &[&str]) -> Option<Vec<Function
     let mut placed: Vec<Option<FunctionArg>> = vec![None; parameters.len()];
     for (at, argument) in arguments.iter().enumerate() {
         let (place, value) = match argument {
-            // `days := 10` is read as an operator.
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp {
-                left,
-                op: BinaryOperator::Assignment,
-                right,
-            })) => {
-                let Expr::Identifier(name) = left.as_ref() else {
-                    return None;
-                };
-                let value = FunctionArgExpr::Expr(right.as_ref().clone());
-                (place_of(name)?, value)
-            }
             FunctionArg::Unnamed(value) => (at, value.clone()),
             FunctionArg::Named {
                 name,
                 arg,
                 operator: FunctionArgOperator::RightArrow | FunctionArgOperator::Assignment,
-            } => (place_of(name)?, arg.clone()),
-            FunctionArg::ExprNamed {
-                name: Expr::Identifier(name),
-                arg,
-                ..
             } => (place_of(name)?, arg.clone()),
             _ => return None,
         };
