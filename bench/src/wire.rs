@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use futures::{SinkExt, pin_mut};
 use millpond_tests::{Server, ServerOptions};
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;
@@ -36,5 +37,17 @@ impl Wire {
             .block_on(self.client.simple_query(sql))
             .with_context(|| format!("in: {:.200}", sql))?;
         Ok(begin.elapsed().as_secs_f64())
+    }
+
+    /// Sends lines to a table, `copy` being the COPY statement.
+    pub fn copy(&self, copy: &str, lines: &[String]) -> Result<()> {
+        let data = bytes::Bytes::from(lines.join("\n") + "\n");
+        self.runtime.block_on(async {
+            let sink = self.client.copy_in(copy).await?;
+            pin_mut!(sink);
+            sink.send(data).await?;
+            sink.finish().await?;
+            Ok(())
+        })
     }
 }

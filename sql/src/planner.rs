@@ -15,9 +15,11 @@ use crate::text::SourceText;
 
 mod alter_source;
 mod alter_view;
+mod alternatives;
 mod assignment;
 mod canonical;
 mod castable;
+mod comparable;
 mod create_relation;
 mod create_sink;
 mod create_streaming_view;

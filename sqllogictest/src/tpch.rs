@@ -1,4 +1,4 @@
-//! Rows of TPC-H as INSERT statements, and changes to them.
+//! Rows of TPC-H, as lines or as INSERT statements, and changes to them.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ use tpchgen::generators::{
 /// Rows of one INSERT.
 const ROWS_PER_INSERT: usize = 500;
 
-/// A table's rows, each as the list of its values in SQL.
+/// A table's rows, each with its values between `|`, as COPY reads them.
 pub struct Table {
     pub name: &'static str,
     pub rows: Vec<String>,
@@ -22,8 +22,11 @@ pub struct Table {
 /// All eight tables. At scale 1 there are six million lines of orders, at 0.001 six thousand.
 pub fn tables(scale: f64) -> Vec<Table> {
     fn table<Row: Display>(name: &'static str, rows: impl Iterator<Item = Row>) -> Table {
-        let rows = rows.map(|row| values(&row.to_string())).collect();
-        Table { name, rows }
+        let line = |row: Row| row.to_string().trim_end_matches('|').to_owned();
+        Table {
+            name,
+            rows: rows.map(line).collect(),
+        }
     }
     vec![
         table("region", RegionGenerator::new(scale, 1, 1).iter()),
@@ -37,10 +40,10 @@ pub fn tables(scale: f64) -> Vec<Table> {
     ]
 }
 
-/// `('1', 'it''s')` of `1|it's|`.
+/// `('1', 'it''s')` of `1|it's`.
 fn values(line: &str) -> String {
-    let fields = line.trim_end_matches('|').split('|');
-    let quoted: Vec<_> = fields
+    let quoted: Vec<_> = line
+        .split('|')
         .map(|field| format!("'{}'", field.replace('\'', "''")))
         .collect();
     format!("({})", quoted.join(", "))
@@ -53,7 +56,10 @@ pub fn inserts(mut tables: Vec<Table>, chunks: usize, random: &mut ChaCha8Rng) -
         table.rows.shuffle(random);
         let size = table.rows.len().div_ceil(chunks);
         for (part, rows) in parts.iter_mut().zip(table.rows.chunks(size)) {
-            let insert = |rows: &[String]| format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "));
+            let insert = |rows: &[String]| {
+                let rows: Vec<_> = rows.iter().map(|line| values(line)).collect();
+                format!("INSERT INTO {} VALUES {}", table.name, rows.join(", "))
+            };
             part.extend(rows.chunks(ROWS_PER_INSERT).map(insert));
         }
     }

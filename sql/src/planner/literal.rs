@@ -107,9 +107,6 @@ fn type_literals(expr: Expr, schema: &DFSchema) -> Expr {
             field: cast.field.clone(),
         });
     }
-    if let Expr::Case(case) = expr {
-        return Expr::Case(with_common_float(case, schema));
-    }
     if let Some(replaced) = replacement(&expr, schema) {
         return replaced;
     }
@@ -262,24 +259,6 @@ fn with_texts(mut function: ScalarFunction, schema: &DFSchema) -> Expr {
         };
     }
     Expr::ScalarFunction(function)
-}
-
-/// Beside a double, a numeric branch of CASE is a double.
-fn with_common_float(mut case: Case, schema: &DFSchema) -> Case {
-    let is_exact = |expr: &Expr| matches!(expr.get_type(schema), Ok(data_type) if data_type.is_decimal() || data_type.is_integer());
-    let mut branches: Vec<&mut Box<Expr>> = case.when_then_expr.iter_mut().map(|(_, then)| then).collect();
-    branches.extend(case.else_expr.as_mut());
-    if branches.iter().any(|branch| is_float(branch, schema))
-        && branches.iter().any(|branch| is_exact(branch))
-    {
-        for branch in branches {
-            if is_exact(branch) || is_float(branch, schema) {
-                let value = std::mem::replace(branch.as_mut(), Expr::Literal(ScalarValue::Null, None));
-                **branch = cast_literal(value, &DataType::Float64);
-            }
-        }
-    }
-    case
 }
 
 fn is_float(expr: &Expr, schema: &DFSchema) -> bool {

@@ -23,7 +23,7 @@ use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
 use super::write::TargetRows;
 use super::{
-    PlanContext, Purpose, castable, floats, interval_order, literal, names, parameters, range_frames, rules,
+    PlanContext, Purpose, alternatives, castable, comparable, floats, interval_order, literal, names, parameters, range_frames, rules,
     set_operation, subquery, types, window,
 };
 
@@ -102,6 +102,8 @@ pub fn plan_over(
         let plan = subquery::single_row::guard(plan, purpose, &provider)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         castable::check(&plan)?;
+        let plan = alternatives::settle(plan)?;
+        comparable::check(&plan)?;
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = interval_order::by_length(plan, &provider)?;
         let plan = range_frames::by_groups(plan)?;

@@ -22,8 +22,7 @@ use datafusion::logical_expr::logical_plan::{Distinct, Join, Union};
 use datafusion::logical_expr::{AggregateUDF, Cast, Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
 use millpond_catalog::SqlType;
 
-use crate::error::{Error, ErrorKind};
-
+use super::alternatives;
 use super::literal::is_string_literal;
 
 /// Counts the rows of INTERSECT ALL and EXCEPT ALL.
@@ -168,22 +167,12 @@ fn check_union(union: &Union) -> crate::error::Result<()> {
     let queries = queries(union);
     let width = queries.first().map_or(0, |query| query.schema().fields().len());
     for column in 0..width {
-        let mut first: Option<SqlType> = None;
-        for input in queries.iter().filter(|query| !is_untyped(query, column)) {
-            let Some(field) = input.schema().fields().get(column) else {
-                continue;
-            };
-            let sql_type = SqlType::of(field);
-            let Some(first) = &first else {
-                first = Some(sql_type);
-                continue;
-            };
-            if is_text(first) != is_text(&sql_type) {
-                let message = format!("UNION types {first} and {sql_type} cannot be matched");
-                return Err(Error::new(ErrorKind::TypeMismatch, message)
-                    .with_hint("Cast the column of one of the queries to the type of the other."));
-            }
-        }
+        let types: Vec<Option<SqlType>> = queries
+            .iter()
+            .filter(|query| !is_untyped(query, column))
+            .map(|query| query.schema().fields().get(column).map(|field| SqlType::of(field)))
+            .collect();
+        alternatives::common(&types, "UNION")?;
     }
     Ok(())
 }
@@ -202,10 +191,6 @@ fn queries(union: &Union) -> Vec<&LogicalPlan> {
         }
     }
     found
-}
-
-fn is_text(sql_type: &SqlType) -> bool {
-    sql_type.arrow() == DataType::Utf8
 }
 
 /// A string literal or NULL.

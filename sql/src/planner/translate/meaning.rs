@@ -186,6 +186,15 @@ fn about_types(message: &str) -> Option<Error> {
             "\n",
         )
     });
+    for connective in ["AND", "OR"] {
+        if let Some((left, right)) = operation.and_then(|o| o.split_once(&format!(" {connective} "))) {
+            let other = if left == "Boolean" { right } else { left };
+            return Some(not_a_condition(connective, other));
+        }
+    }
+    if let Some(found) = between(message, "nary operator 'NOT' requires a boolean expression, got ", "\n") {
+        return Some(not_a_condition("NOT", found));
+    }
     if let Some(operation) = operation {
         return Some(
             Error::new(
@@ -225,9 +234,26 @@ fn about_types(message: &str) -> Option<Error> {
     None
 }
 
+fn not_a_condition(operator: &str, found: &str) -> Error {
+    let message = format!(
+        "argument of {operator} must be type boolean, not type {}",
+        sql_types(found)
+    );
+    Error::new(ErrorKind::TypeMismatch, message)
+}
+
 /// `abs(Utf8)` in the words of Postgres.
 fn no_function(call: &str) -> Error {
     let call = match call.split_once('(') {
+        // These take whatever goes together.
+        Some((name @ ("coalesce" | "greatest" | "least"), arguments)) => {
+            let arguments = sql_types(arguments.strip_suffix(')').unwrap_or(arguments));
+            let types = arguments.split(", ").collect::<Vec<_>>();
+            let second = types.iter().find(|t| **t != types[0]).unwrap_or(&types[0]);
+            let name = name.to_uppercase();
+            let message = format!("{name} types {} and {second} cannot be matched", types[0]);
+            return Error::new(ErrorKind::TypeMismatch, message);
+        }
         Some((name, arguments)) => format!("{name}({}", sql_types(arguments)),
         None => call.to_owned(),
     };
