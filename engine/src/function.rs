@@ -7,6 +7,7 @@
 //! | sum | real, double precision | the same, exact before the one rounding |
 //! | avg | integers, numeric | numeric with at least 16 digits after the point |
 //! | avg | real, double precision | double precision |
+//! | sum, avg | interval | interval |
 //! | variance, var_pop, stddev, stddev_pop | integers, numeric | numeric with at least 16 digits after the point |
 //! | variance, var_pop, stddev, stddev_pop | real, double precision | double precision, exact before the one rounding |
 //! | min, max | real, double precision | the same, with NaN greater than any number |
@@ -20,7 +21,7 @@ mod ordered_set;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit};
 use datafusion::common::plan_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
@@ -129,6 +130,10 @@ impl AggregateUDFImpl for Summing {
         let [argument] = arguments else {
             return plan_err!("{} takes one argument, not {}", self.name, arguments.len());
         };
+        let spreads = spread_reading(self.name).is_some();
+        if matches!(argument, DataType::Interval(_)) && !spreads {
+            return Ok(vec![DataType::Interval(IntervalUnit::MonthDayNano)]);
+        }
         Ok(vec![summable(argument).ok_or_else(|| {
             DataFusionError::Plan(format!(
                 "function {}({argument}) does not exist: it needs a number",

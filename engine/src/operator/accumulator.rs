@@ -11,6 +11,7 @@ mod exact_float;
 mod extreme;
 mod float_sum;
 mod integer_sum;
+mod interval_sum;
 mod variance;
 
 use arrow::array::ArrayRef;
@@ -88,10 +89,10 @@ pub(crate) fn build(spec: &AccumulatorSpec, need: &Need) -> Result<Box<dyn Accum
 }
 
 fn sum(data_type: &DataType) -> Result<Box<dyn Accumulator>> {
-    if data_type.is_floating() {
-        float_sum::build(data_type)
-    } else {
-        integer_sum::build(data_type)
+    match data_type {
+        &interval_sum::TYPE => Ok(Box::new(interval_sum::IntervalSum::default())),
+        float if float.is_floating() => float_sum::build(float),
+        other => integer_sum::build(other),
     }
 }
 
@@ -102,6 +103,7 @@ pub(crate) fn state_types(spec: &AccumulatorSpec, append_only: bool) -> Vec<Data
         AccumulatorKind::Count => vec![DataType::Int64],
         AccumulatorKind::Booleans => vec![DataType::Int64, DataType::Int64],
         AccumulatorKind::Sum if argument.is_floating() => vec![DataType::Binary, DataType::Int64],
+        AccumulatorKind::Sum if *argument == interval_sum::TYPE => interval_sum::state_types(),
         AccumulatorKind::Sum => vec![integer_sum::state_type(argument), DataType::Int64],
         AccumulatorKind::Min | AccumulatorKind::Max if append_only => vec![argument.clone()],
         AccumulatorKind::Min
@@ -121,6 +123,7 @@ pub(crate) fn result_type(spec: &AccumulatorSpec, reading: Reading) -> Result<Da
         Reading::Count => DataType::Int64,
         Reading::And | Reading::Or => DataType::Boolean,
         Reading::Extreme => spec.data_type.clone(),
+        Reading::Sum | Reading::Average if spec.data_type == interval_sum::TYPE => spec.data_type.clone(),
         Reading::Sum if spec.data_type.is_floating() => spec.data_type.clone(),
         Reading::Sum => integer_sum::sum_type(&spec.data_type)?,
         Reading::Average if spec.data_type.is_floating() => DataType::Float64,

@@ -23,6 +23,7 @@ use crate::error::Error;
 mod array;
 mod bytes;
 mod number;
+pub mod period;
 pub mod regular;
 mod text;
 pub mod time;
@@ -195,6 +196,7 @@ impl RowFunction {
             array::list(),
             bytes::list(),
             number::list(),
+            period::list(),
             regular::list(),
             text::list(),
             time::list(),

@@ -90,7 +90,11 @@ fn of_function(expr: Expr, schema: &DFSchema) -> Expr {
         return expr;
     };
     let name = function.func.name();
-    let result = match function.args.iter().find_map(|argument| type_of(argument, schema)) {
+    let result = match function
+        .args
+        .iter()
+        .find_map(|argument| type_of(argument, schema))
+    {
         Some(first) if name == "nullif" => first,
         Some(SqlType::Array(element)) if name == "array_element" => *element,
         Some(SqlType::Array(element)) if name.starts_with("array_") => SqlType::Array(element),
@@ -255,9 +259,15 @@ mod tests {
         for (types, expected) in [
             (vec![SqlType::Int4, SqlType::Float4], Ok(SqlType::Float4)),
             (vec![SqlType::Float4, numeric()], Ok(SqlType::Float4)),
-            (vec![SqlType::Float8, SqlType::Float4, SqlType::Int2], Ok(SqlType::Float8)),
+            (
+                vec![SqlType::Float8, SqlType::Float4, SqlType::Int2],
+                Ok(SqlType::Float8),
+            ),
             (vec![SqlType::Date, SqlType::Timestamp], Ok(SqlType::Timestamp)),
-            (vec![array(SqlType::Int4), array(SqlType::Int8)], Ok(array(SqlType::Int8))),
+            (
+                vec![array(SqlType::Int4), array(SqlType::Int8)],
+                Ok(array(SqlType::Int8)),
+            ),
             (
                 vec![SqlType::Int4, SqlType::Text],
                 Err("COALESCE types integer and text cannot be matched"),

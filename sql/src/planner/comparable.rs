@@ -101,6 +101,8 @@ fn operator(operator: Operator) -> Option<&'static str> {
         Operator::LtEq => "<=",
         Operator::Gt => ">",
         Operator::GtEq => ">=",
+        // Only of numbers, and not of floats.
+        Operator::Modulo => "%",
         _ => return None,
     })
 }
@@ -109,7 +111,8 @@ fn check_types(types: (Option<SqlType>, Option<SqlType>), operator: &str) -> Res
     let (Some(left), Some(right)) = types else {
         return Ok(());
     };
-    if compare(&left, &right) {
+    let is_float = |t: &SqlType| matches!(t, SqlType::Float4 | SqlType::Float8);
+    if compare(&left, &right) && !(operator == "%" && (is_float(&left) || is_float(&right))) {
         return Ok(());
     }
     Err(no_operator(&left.to_string(), operator, &right.to_string()))

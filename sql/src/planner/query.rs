@@ -23,8 +23,8 @@ use super::rewrite::{OutputNames, rewrite, rewrite_expr};
 use super::translate::translate;
 use super::write::TargetRows;
 use super::{
-    PlanContext, Purpose, alternatives, castable, comparable, floats, interval_order, literal, names, parameters, range_frames, rules,
-    set_operation, subquery, types, window,
+    PlanContext, Purpose, alternatives, castable, comparable, floats, interval_order, literal, names,
+    parameters, range_frames, rules, set_operation, subquery, types, window,
 };
 
 /// A planned query.

@@ -170,7 +170,13 @@ fn check_union(union: &Union) -> crate::error::Result<()> {
         let types: Vec<Option<SqlType>> = queries
             .iter()
             .filter(|query| !is_untyped(query, column))
-            .map(|query| query.schema().fields().get(column).map(|field| SqlType::of(field)))
+            .map(|query| {
+                query
+                    .schema()
+                    .fields()
+                    .get(column)
+                    .map(|field| SqlType::of(field))
+            })
             .collect();
         alternatives::common(&types, "UNION")?;
     }

@@ -81,6 +81,21 @@ pub fn list() -> Vec<RowFunction> {
             ],
         )
         .over(core::overlay()),
+        f(
+            "btrim",
+            vec![new(&[BYTEA, BYTEA], BYTEA, |v| trim(v, true, true))],
+        )
+        .over(string::btrim()),
+        f(
+            "ltrim",
+            vec![new(&[BYTEA, BYTEA], BYTEA, |v| trim(v, true, false))],
+        )
+        .over(string::ltrim()),
+        f(
+            "rtrim",
+            vec![new(&[BYTEA, BYTEA], BYTEA, |v| trim(v, false, true))],
+        )
+        .over(string::rtrim()),
     ]
 }
 
@@ -94,6 +109,24 @@ fn index(at: i64, length: usize) -> Outcome<usize> {
         .ok()
         .filter(|at| *at < length)
         .ok_or_else(|| invalid(format!("index {at} out of valid range, 0..{}", length as i64 - 1)))
+}
+
+/// Without the bytes at its ends that are among those of the second.
+fn trim(v: &[ScalarValue], start: bool, end: bool) -> Result {
+    let (mut bytes, cut) = (as_bytes(&v[0]), as_bytes(&v[1]));
+    while start
+        && let [first, rest @ ..] = bytes
+        && cut.contains(first)
+    {
+        bytes = rest;
+    }
+    while end
+        && let [rest @ .., last] = bytes
+        && cut.contains(last)
+    {
+        bytes = rest;
+    }
+    bytes_of(bytes.to_vec())
 }
 
 fn get_byte(v: &[ScalarValue]) -> Result {

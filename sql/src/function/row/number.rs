@@ -54,6 +54,23 @@ pub fn list() -> Vec<RowFunction> {
                 }),
             ],
         ),
+        f(
+            "min_scale",
+            vec![new(&[SqlType::Numeric(None)], INT4, |v| {
+                let (mut digits, mut scale) = decimal(&v[0]);
+                while scale > 0 && digits % 10 == 0 {
+                    (digits, scale) = (digits / 10, scale - 1);
+                }
+                int4(scale)
+            })],
+        ),
+        // A value has no zeros at its end here.
+        f(
+            "trim_scale",
+            vec![new(&[SqlType::Numeric(None)], SqlType::Numeric(None), |v| {
+                Ok(v[0].clone())
+            })],
+        ),
         // The negation of a float: there is one NaN, and it has no sign.
         f(
             "float_negative",
@@ -94,6 +111,14 @@ fn lcm(left: i64, right: i64) -> i128 {
     match gcd(left, right) {
         0 => 0,
         common => (i128::from(left) / common * i128::from(right)).abs(),
+    }
+}
+
+/// The digits of a numeric, and how many of them stand behind the point.
+fn decimal(value: &ScalarValue) -> (i128, u32) {
+    match value {
+        ScalarValue::Decimal128(Some(digits), _, scale) => (*digits, u32::from(scale.unsigned_abs())),
+        _ => (0, 0),
     }
 }
 

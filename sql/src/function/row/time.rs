@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 type Outcome<T> = std::result::Result<T, Error>;
 type Result = Outcome<ScalarValue>;
 
-const DAY_US: i64 = 86_400_000_000;
+pub const DAY_US: i64 = 86_400_000_000;
 const MONTH_DAYS: i32 = 30;
 
 /// What the planner makes of `interval * number`, `interval / number`, casts between times and intervals, and the units of
@@ -204,7 +204,7 @@ fn justify(mut parts: Parts) -> Parts {
     parts
 }
 
-fn moment(us: i64) -> Outcome<NaiveDateTime> {
+pub fn moment(us: i64) -> Outcome<NaiveDateTime> {
     let moment = DateTime::from_timestamp_micros(us).map(|moment| moment.naive_utc());
     moment.ok_or_else(|| Error::new(ErrorKind::DatetimeOverflow, "timestamp out of range"))
 }

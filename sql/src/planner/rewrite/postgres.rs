@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::function::row::period;
 use crate::function::{ArrayCompare, AtTimeZone, Extract};
 use crate::planner::Purpose;
 use crate::planner::names::fold;
@@ -129,6 +130,10 @@ fn rewrite_cast(expr: &mut Expr) -> Result<()> {
     } else if let Some(function) = registry_type(data_type) {
         let inner = std::mem::replace(inner.as_mut(), null());
         *expr = call(function, vec![inner]);
+    } else if let Some(digits) = digits_of_second(data_type) {
+        let digits = Expr::Value(Value::Number(digits.to_string(), false).into());
+        let cast = std::mem::replace(expr, null());
+        *expr = call(period::ROUND, vec![cast, digits]);
     } else if let Some(length) = varchar_length(data_type) {
         // An explicit cast cuts what is too long.
         let text = cast(std::mem::replace(inner.as_mut(), null()), DataType::Text);
@@ -136,6 +141,15 @@ fn rewrite_cast(expr: &mut Expr) -> Result<()> {
         **inner = call("left", vec![text, length]);
     }
     Ok(())
+}
+
+/// Takes the precision from a type of times.
+fn digits_of_second(data_type: &mut DataType) -> Option<u64> {
+    match data_type {
+        DataType::Timestamp(precision, _) | DataType::Time(precision, _) => precision.take(),
+        DataType::Interval { precision, .. } => precision.take(),
+        _ => None,
+    }
 }
 
 fn null() -> Expr {
@@ -363,8 +377,31 @@ fn written_out(function: &Function) -> Option<Expr> {
             // The quotient is whole already; its digits behind the point are not shown.
             Some(call("round", vec![quotient, number("0")]))
         }
+        // Arrays have one dimension.
+        ("array_fill", [value, Expr::Array(Array { elem, .. })]) if elem.len() == 1 => {
+            Some(call("array_repeat", vec![value.clone(), elem[0].clone()]))
+        }
+        (name, [value]) => cast_of_name(name).map(|data_type| cast(value.clone(), data_type)),
         _ => None,
     }
+}
+
+/// The type that is a function of that name, too.
+fn cast_of_name(name: &str) -> Option<DataType> {
+    Some(match name {
+        "bool" => DataType::Bool,
+        "int2" => DataType::Int2(None),
+        "int4" => DataType::Int4(None),
+        "int8" => DataType::Int8(None),
+        "float4" => DataType::Float4,
+        "float8" => DataType::Float8,
+        "numeric" => DataType::Numeric(ExactNumberInfo::None),
+        "text" => DataType::Text,
+        "timestamptz" => DataType::Timestamp(None, TimezoneInfo::Tz),
+        "uuid" => DataType::Uuid,
+        "jsonb" => DataType::JSONB,
+        _ => return None,
+    })
 }
 
 /// `a LIKE ANY (ARRAY[..])` as alternatives.

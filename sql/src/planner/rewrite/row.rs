@@ -6,7 +6,10 @@
 use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use crate::error::{Error, Result};
+use crate::function::row::period;
 use crate::planner::names::fold;
+
+use super::postgres::call;
 
 /// Writes out a comparison of rows.
 ///
@@ -14,6 +17,17 @@ use crate::planner::names::fold;
 /// Rows of different lengths.
 pub fn rewrite_expr(expr: &mut Expr) -> Result<()> {
     let written = match expr {
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Overlaps,
+            right,
+        } => match (columns(left), columns(right)) {
+            (Some(left), Some(right)) if left.len() == 2 && right.len() == 2 => {
+                Some(call(period::OVERLAPS, [left, right].concat()))
+            }
+            (Some(_), Some(_)) => return Err(Error::syntax("wrong number of parameters of OVERLAPS")),
+            _ => None,
+        },
         Expr::BinaryOp { left, op, right } => match (columns(left), columns(right)) {
             (Some(left), Some(right)) => compare(op, left, right)?,
             _ => None,

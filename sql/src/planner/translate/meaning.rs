@@ -192,7 +192,11 @@ fn about_types(message: &str) -> Option<Error> {
             return Some(not_a_condition(connective, other));
         }
     }
-    if let Some(found) = between(message, "nary operator 'NOT' requires a boolean expression, got ", "\n") {
+    if let Some(found) = between(
+        message,
+        "nary operator 'NOT' requires a boolean expression, got ",
+        "\n",
+    ) {
         return Some(not_a_condition("NOT", found));
     }
     if let Some(operation) = operation {
