@@ -65,7 +65,7 @@ fn settled(mut expr: Expr, schema: &DFSchema) -> DataFusionResult<Expr> {
     for (alternative, found) in alternatives.into_iter().zip(&types) {
         let value = std::mem::take(alternative);
         *alternative = match found {
-            None if !is_told(&common) && is_string_literal(&value) => {
+            None if is_string_literal(&value) && !matches!(common, SqlType::Text | SqlType::Varchar(_)) => {
                 cast_literal_to(value, &Arc::new(common.field("", true)))
             }
             Some(found) if is_float && *found != common => {
