@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 mod array_compare;
+mod choice;
 mod current_watermark;
 mod dedup_within;
 mod extract;
@@ -33,6 +34,7 @@ mod timezone;
 mod window;
 
 pub use array_compare::ArrayCompare;
+pub use choice::Choice;
 pub use current_watermark::CurrentWatermark;
 pub use dedup_within::DedupWithin;
 pub use extract::Extract;
@@ -75,6 +77,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     functions.extend(ArrayCompare::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(Extract::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(Formatted::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
+    functions.extend(Choice::all());
     functions.extend(SizedText::all());
     functions.extend(ToJson::functions().map(|f| Arc::new(ScalarUDF::new_from_impl(f))));
     functions.extend(RowFunction::all());
