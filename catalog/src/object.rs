@@ -205,6 +205,8 @@ pub struct ViewOptions {
     pub allowed_lateness: Duration,
     /// How long late rows are kept.
     pub late_rows: LateRetention,
+    /// `LATE DATA TO`: the table that gets them, too.
+    pub late_data_to: Option<ObjectId>,
 }
 
 /// `min_offsets_per_trigger` and `max_trigger_delay`: an epoch waits for so many offsets, or so long.

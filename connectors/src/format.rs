@@ -116,6 +116,8 @@ pub trait Decoder: Send {
 #[derive(Debug)]
 pub struct Decoded {
     pub rows: RecordBatch,
+    /// Where in the chunk each row stands.
+    pub lines: Vec<Range<usize>>,
     /// Encoded bytes that the batch was made from.
     pub bytes: u64,
     pub bad_lines: Vec<BadLine>,
@@ -160,6 +162,10 @@ pub struct BlockSize {
 /// Rows of a block and the bad ones among them.
 pub struct Block {
     pub rows: RecordBatch,
+    /// From 1, in the file: the number of the first row that was read for the block.
+    pub first_row: u64,
+    /// Which of those are not among `rows`, ascending.
+    pub left_out: Vec<usize>,
     pub bytes: u64,
     pub bad_rows: Vec<BadBlockRow>,
 }

@@ -15,7 +15,7 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use millpond_catalog::{Column, Options, arrow_schema};
 use millpond_engine::source::{
-    Limit, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
+    Limit, Place, Position, Slice, SliceReader, Source, SourceBatch, SourceContext, SourceError,
 };
 use serde_json::json;
 
@@ -162,6 +162,7 @@ impl Source for NexmarkSource {
             events_per_second: self.options.events_per_second.get(),
             next: events_read.start,
             end: events_read.end,
+            last: Vec::new(),
         }))
     }
 
@@ -209,6 +210,8 @@ struct NexmarkReader {
     events_per_second: u64,
     next: u64,
     end: u64,
+    /// The numbers of the events of the last batch.
+    last: Vec<u64>,
 }
 
 impl SliceReader for NexmarkReader {
@@ -218,6 +221,7 @@ impl SliceReader for NexmarkReader {
         }
         let begin = self.next;
         let mut rows = Vec::new();
+        self.last.clear();
         while rows.len() < BATCH_ROWS {
             let number = self.events.global_offset();
             if number >= self.end {
@@ -233,6 +237,7 @@ impl SliceReader for NexmarkReader {
                     .saturating_add(i64::try_from(since_start).unwrap_or(i64::MAX)),
                 event,
             });
+            self.last.push(number);
             self.next = number + 1;
         }
         let columns = self.fields.iter().map(|field| field.array(&rows)).collect();
@@ -244,6 +249,14 @@ impl SliceReader for NexmarkReader {
             bytes: (self.next - begin) * EVENT_BYTES,
             bad_rows: Vec::new(),
         }))
+    }
+
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let place = |row: &usize| Place {
+            partition: None,
+            offset: i64::try_from(self.last[*row]).unwrap_or(i64::MAX),
+        };
+        Ok(Some(rows.iter().map(place).collect()))
     }
 }
 

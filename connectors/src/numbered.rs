@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, SchemaRef};
-use millpond_engine::source::{Slice, SliceReader, SourceBatch, SourceError};
+use millpond_engine::source::{Place, Slice, SliceReader, SourceBatch, SourceError};
 use serde_json::json;
 
 /// A row counts as this many bytes of input: a timestamp and a number.
@@ -46,6 +46,8 @@ pub struct TimedValues<F> {
     pub time_of: F,
     /// Those still to be read.
     pub values: Range<u64>,
+    /// The first of the last batch.
+    pub last: u64,
 }
 
 impl<F: Fn(u64) -> i64 + Send> SliceReader for TimedValues<F> {
@@ -56,6 +58,7 @@ impl<F: Fn(u64) -> i64 + Send> SliceReader for TimedValues<F> {
         let end = self.values.end.min(self.values.start + BATCH_ROWS);
         let values = self.values.start..end;
         self.values.start = end;
+        self.last = values.start;
         let rows = (values.end - values.start) as usize;
         let columns = self
             .schema
@@ -70,6 +73,14 @@ impl<F: Fn(u64) -> i64 + Send> SliceReader for TimedValues<F> {
             rows,
             bad_rows: Vec::new(),
         }))
+    }
+
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let place = |row: &usize| Place {
+            partition: None,
+            offset: i64::try_from(self.last + *row as u64).unwrap_or(i64::MAX),
+        };
+        Ok(Some(rows.iter().map(place).collect()))
     }
 }
 

@@ -180,6 +180,7 @@ impl Source for RateSource {
             schema: numbered::projected(&self.schema, projection),
             time_of: move |value| schedule.time_of(value),
             values: numbered::numbers(slice),
+            last: 0,
         }))
     }
 

@@ -140,6 +140,7 @@ impl Source for BatchSource {
             schema: numbered::projected(&self.schema, projection),
             time_of: move |value| times[(value / rows - first) as usize],
             values,
+            last: 0,
         }))
     }
 

@@ -5,6 +5,7 @@
 //! dependency order, and makes additions and removals durable itself.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
@@ -23,6 +24,7 @@ use crate::progress::Progress;
 use crate::query::driver::QueryHandle;
 use crate::query::history::EpochRecord;
 use crate::query::late_rows::LateSource;
+use crate::query::late_rows::target::LateTarget;
 use crate::query::reconfigure::Change;
 use crate::query::recovery::log_cuts;
 use crate::query::status::{QueryState, QueryStatus};
@@ -76,6 +78,8 @@ pub(crate) struct Shared {
     pub(crate) runtime: Runtime,
     pub(crate) timeline: Timeline,
     pub(crate) tables: Tables,
+    /// Epochs that have sent late rows to a table.
+    pub(crate) late_sent: AtomicU64,
     pub(crate) objects: RwLock<HashMap<ObjectId, Entry>>,
     pub(crate) maintenance: Maintenance,
 }
@@ -95,6 +99,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             runtime: Runtime::start(options.workers.max(1), clock.clone())?,
             tables: Tables::new(storage.clone()),
+            late_sent: AtomicU64::new(0),
             timeline: Timeline::recover(&storage)?,
             objects: RwLock::default(),
             maintenance: Maintenance::default(),
@@ -201,6 +206,14 @@ impl Engine {
         let inputs = self.shared.query_inputs(&dataflow)?;
         let late_sources = crate::query::late_rows::sources(&dataflow, &inputs);
         let late_rows = crate::query::late_rows::schema(&late_sources);
+        let late_target = match options
+            .late_data_to
+            .map(|table| (table, self.shared.entry(table)))
+        {
+            None => None,
+            Some((_, Some(Entry::Table(table)))) => Some(LateTarget::new(table, &late_sources)?),
+            Some((id, _)) => return Err(Error::Gone(id)),
+        };
         let any = RelationOptions { append_only: false };
         Ok(QueryParts {
             object: object.id,
@@ -216,6 +229,7 @@ impl Engine {
                 .shared
                 .open_relation(object.id, Part::LateRows, late_rows, any)?,
             late_sources,
+            late_target,
             inputs,
             plan: Arc::new(Plan::new(&dataflow)?),
             dataflow: Arc::new(dataflow),

@@ -5,6 +5,7 @@
 //! may be input of other views, so waiting goes in rounds, until a round leaves nothing due.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond_catalog::ObjectId;
@@ -59,17 +60,23 @@ pub(crate) fn flush(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<FlushReport> {
     let timeline = &shared.timeline;
-    let views = views_of(shared, target)?;
-    let closed = timeline.close_pending()?;
-    let wanted = source_targets(shared, &views);
-    timeline.wake(&views);
     let flush = Flush {
         shared,
         timeline,
-        views,
+        views: views_of(shared, target)?,
         cancelled,
     };
-    let done = flush.run(closed, &wanted);
+    let wanted = source_targets(shared, &flush.views);
+    let done = loop {
+        let sent = shared.late_sent.load(Ordering::SeqCst);
+        let closed = timeline.close_pending()?;
+        timeline.wake(&flush.views);
+        let done = flush.run(closed, &wanted);
+        // Rows that were late for one view are input of others.
+        if !done || shared.late_sent.load(Ordering::SeqCst) == sent {
+            break done;
+        }
+    };
     let mut report = FlushReport {
         skipped: Vec::new(),
         cancelled: !done,

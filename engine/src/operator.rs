@@ -22,7 +22,7 @@ pub mod recompute;
 pub(crate) mod session;
 mod temporal;
 mod union;
-mod unnest;
+pub(crate) mod unnest;
 pub(crate) mod window_assign;
 
 pub use late::LateRow;

@@ -50,6 +50,7 @@ use bounded::Run;
 pub(crate) use bounded::ends as has_end;
 use late_rows::LateSource;
 use late_rows::retention::Kept;
+use late_rows::target::LateTarget;
 use late_rows::trace::Search;
 use record::{BatchRecord, InputPosition};
 use recovery::{Committed, Recovered};
@@ -75,6 +76,7 @@ pub(crate) struct QueryParts {
     pub(crate) bad_rows: Arc<Relation>,
     pub(crate) late_rows: Arc<Relation>,
     pub(crate) late_sources: Vec<LateSource>,
+    pub(crate) late_target: Option<LateTarget>,
     pub(crate) inputs: Vec<QueryInput>,
     pub(crate) dataflow: Arc<Dataflow>,
     pub(crate) plan: Arc<Plan>,
@@ -567,8 +569,9 @@ impl Query {
             sources: &self.parts.late_sources,
             record,
             watermarks: &self.parts.dataflow.node_watermarks(&record.context),
+            rows: &output.inputs.iter().map(|input| input.rows).collect::<Vec<_>>(),
         };
-        let traced = search.trace(&output.late_rows)?;
+        let traced = search.trace(&output.late_rows, &output.old_rows)?;
         for (input, late_rows) in output.inputs.iter_mut().zip(&traced.by_input) {
             input.late_rows = *late_rows;
         }

@@ -7,6 +7,7 @@
 mod collect;
 mod exchange;
 mod input;
+mod old_rows;
 mod operator;
 mod output;
 mod plan;
@@ -34,6 +35,7 @@ use worker::Command;
 
 pub(crate) use collect::OperatorReport;
 pub(crate) use input::{InputMetrics, InputQueue, InputReader};
+pub(crate) use old_rows::{OldBatch, OldRows, nullable, older_than};
 pub(crate) use output::{EpochOutput, join};
 pub(crate) use plan::Plan;
 #[cfg(test)]

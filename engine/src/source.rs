@@ -110,6 +110,35 @@ pub trait Source: Send + Sync {
 /// Reads one slice in batches of bounded size.
 pub trait SliceReader: Send {
     fn next(&mut self) -> Result<Option<SourceBatch>, SourceError>;
+
+    /// Where these rows of the last batch stand, if the source can tell.
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let _ = rows;
+        Ok(None)
+    }
+
+    /// These rows of the last batch with all columns of the source, if that takes no reading of the slice once more.
+    fn whole(&mut self, rows: &[usize]) -> Result<Option<WholeRows>, SourceError> {
+        let _ = rows;
+        Ok(None)
+    }
+}
+
+/// Where a row stands in its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The part of the source that it is in: a file, a partition of a topic.
+    pub partition: Option<Arc<str>>,
+    /// How much of that comes before the row, in the source's own measure.
+    pub offset: i64,
+}
+
+/// Rows with all columns of a source.
+#[derive(Debug, Clone)]
+pub struct WholeRows {
+    pub rows: RecordBatch,
+    /// Which of the wanted rows they are, ascending. One of which a column cannot be decoded is missing.
+    pub of: Vec<usize>,
 }
 
 /// Decoded rows, and input that could not be decoded.

@@ -52,11 +52,11 @@ impl Table {
         Ok(index)
     }
 
-    fn is_indexed(&self) -> bool {
+    pub(crate) fn is_indexed(&self) -> bool {
         !self.indexes.lock().is_empty()
     }
 
-    fn follow(&self, changes: &[ChangeBatch]) -> Result<()> {
+    pub(crate) fn follow(&self, changes: &[ChangeBatch]) -> Result<()> {
         for index in self.indexes.lock().values() {
             index.lock().apply(changes)?;
         }

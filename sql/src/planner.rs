@@ -33,6 +33,7 @@ mod expression;
 mod floats;
 mod interval_order;
 mod keys;
+mod late_data;
 mod literal;
 mod locate;
 mod names;

@@ -220,6 +220,8 @@ pub enum EmitKind {
     Every(String),
     /// `ALLOW LATENESS interval`, `GRACE PERIOD interval`: the interval as text.
     AllowLateness(String),
+    /// `LATE DATA TO name`.
+    LateDataTo(ast::ObjectName),
 }
 
 /// A key and a value of a `WITH` list.

@@ -9,6 +9,7 @@ mod file_formats;
 mod fixture;
 mod http;
 mod kills;
+mod late_rows;
 mod limits;
 mod prefixes;
 mod psql;

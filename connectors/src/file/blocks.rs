@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
+use millpond_engine::source::{BadRow, Place, SliceReader, SourceBatch, SourceError};
 
 use super::part::{Part, vanished};
 use super::partition::{self, PathColumns};
@@ -16,6 +16,8 @@ pub struct BlocksReader {
     format: Arc<dyn BlockFormat>,
     shared: Arc<Reading>,
     projection: Vec<usize>,
+    /// The file of the last batch, and per row of it how many rows are before it in the file.
+    last: Option<(Arc<str>, Vec<i64>)>,
 }
 
 struct PartBlocks {
@@ -37,6 +39,7 @@ impl BlocksReader {
             format,
             shared,
             projection: projection.to_vec(),
+            last: None,
         }
     }
 
@@ -101,8 +104,31 @@ impl BlocksReader {
     }
 }
 
+/// How many rows of the file are before each row.
+fn row_numbers(block: &Block) -> Vec<i64> {
+    let count = block.rows.num_rows() + block.left_out.len();
+    let first = i64::try_from(block.first_row - 1).unwrap_or(i64::MAX);
+    let mut left_out = block.left_out.iter().peekable();
+    (0..count)
+        .filter(|row| left_out.next_if(|left_out| *left_out == row).is_none())
+        .map(|row| first.saturating_add(row as i64))
+        .collect()
+}
+
 impl SliceReader for BlocksReader {
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let Some((path, numbers)) = &self.last else {
+            return Ok(None);
+        };
+        let places = rows.iter().map(|row| Place {
+            partition: Some(Arc::clone(path)),
+            offset: numbers[*row],
+        });
+        Ok(Some(places.collect()))
+    }
+
     fn next(&mut self) -> Result<Option<SourceBatch>, SourceError> {
+        self.last = None;
         loop {
             let Some(mut blocks) = self.current.take() else {
                 let Some(part) = self.parts.pop_front() else {
@@ -120,6 +146,7 @@ impl SliceReader for BlocksReader {
             };
             match blocks.reader.next() {
                 Ok(Some(block)) => {
+                    self.last = Some((Arc::clone(&blocks.part.path), row_numbers(&block)));
                     let batch = self.batch(&blocks, block)?;
                     self.current = Some(blocks);
                     return Ok(Some(batch));

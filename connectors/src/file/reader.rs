@@ -1,9 +1,11 @@
 //! Reads the records of a slice in chunks and hands them to the format.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
-use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
+use arrow::compute::concat_batches;
+use millpond_engine::source::{BadRow, Place, SliceReader, SourceBatch, SourceError, WholeRows};
 
 use super::part::Part;
 use super::partition::{self, PathColumns, PathValues};
@@ -22,11 +24,21 @@ pub struct RecordsReader {
     decoder: Option<ShapeDecoder>,
     chunk: Vec<u8>,
     origins: Vec<Origin>,
-    ready: VecDeque<SourceBatch>,
+    ready: VecDeque<Ready>,
+    /// Where in the chunk each row of the last batch stands.
+    lines: Vec<Range<usize>>,
+    /// Decodes all columns of files of one shape.
+    whole: Option<ShapeDecoder>,
+}
+
+/// A batch that is decoded, with the place of each row in the chunk, which stays until all of it are taken.
+struct Ready {
+    batch: SourceBatch,
+    lines: Vec<Range<usize>>,
 }
 
 /// What files have in common that one decoder can read.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Shape {
     header: Option<Arc<[u8]>>,
     values: PathValues,
@@ -64,6 +76,8 @@ impl RecordsReader {
             chunk: Vec::new(),
             origins: Vec::new(),
             ready: VecDeque::new(),
+            lines: Vec::new(),
+            whole: None,
         }
     }
 
@@ -123,7 +137,7 @@ impl RecordsReader {
                 if !self.chunk.is_empty() {
                     return Ok(false);
                 }
-                match self.decoder_of(shape) {
+                match self.decoder_of(shape, &self.projection) {
                     Ok(decoder) => self.decoder = Some(decoder),
                     Err(error) => {
                         self.pass_over(error)?;
@@ -155,10 +169,10 @@ impl RecordsReader {
         Ok(Ok(Some(Shape { header, values })))
     }
 
-    fn decoder_of(&self, shape: Shape) -> Result<ShapeDecoder, String> {
+    fn decoder_of(&self, shape: Shape, projection: &[usize]) -> Result<ShapeDecoder, String> {
         let path_columns = PathColumns::new(
             &self.shared.columns,
-            &self.projection,
+            projection,
             &shape.values,
             self.shared.on_bad_row,
         )?;
@@ -183,7 +197,7 @@ impl RecordsReader {
             let batch = self
                 .shared
                 .bad_file(&self.projection, position, Vec::new(), error)?;
-            self.ready.push_back(batch);
+            self.ready.push_back(Ready::without_rows(batch));
         }
         Ok(())
     }
@@ -200,20 +214,22 @@ impl RecordsReader {
         let mut decoded = Vec::new();
         for Decoded {
             rows,
+            lines,
             bytes,
             bad_lines,
         } in decoder.decode(&self.chunk)
         {
-            decoded.push((path_columns.add(rows), bytes, bad_lines));
+            decoded.push((path_columns.add(rows), lines, bytes, bad_lines));
         }
-        for (rows, bytes, bad_lines) in decoded {
+        for (rows, lines, bytes, bad_lines) in decoded {
             let bad_rows = self.bad_rows(&bad_lines)?;
             let batch = SourceBatch {
                 rows,
                 bytes,
                 bad_rows,
             };
-            self.ready.push_back(self.shared.checked(batch)?);
+            let batch = self.shared.checked(batch)?;
+            self.ready.push_back(Ready { batch, lines });
         }
         Ok(())
     }
@@ -250,7 +266,7 @@ impl RecordsReader {
         let batch = self
             .shared
             .bad_file(&self.projection, position, bad.beginning, bad.error)?;
-        self.ready.push_back(batch);
+        self.ready.push_back(Ready::without_rows(batch));
         Ok(())
     }
 }
@@ -273,6 +289,63 @@ impl SliceReader for RecordsReader {
                 return Ok(None);
             }
         }
-        Ok(self.ready.pop_front())
+        let ready = self.ready.pop_front();
+        Ok(ready.map(|ready| {
+            self.lines = ready.lines;
+            ready.batch
+        }))
+    }
+
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let place = |row: &usize| {
+            let start = self.lines[*row].start;
+            let origin = &self.origins[self.origins.partition_point(|origin| origin.at <= start) - 1];
+            let offset = origin.offset + (start - origin.at) as u64;
+            Place {
+                partition: Some(Arc::clone(&origin.path)),
+                offset: i64::try_from(offset).unwrap_or(i64::MAX),
+            }
+        };
+        Ok(Some(rows.iter().map(place).collect()))
+    }
+
+    fn whole(&mut self, rows: &[usize]) -> Result<Option<WholeRows>, SourceError> {
+        let Some(ShapeDecoder { shape, .. }) = &self.decoder else {
+            return Ok(None);
+        };
+        if self.whole.as_ref().is_none_or(|whole| whole.shape != *shape) {
+            let all: Vec<usize> = (0..self.shared.columns.len()).collect();
+            let shape = shape.clone();
+            // What is wrong with the file as a whole is told by those who read all of it.
+            self.whole = self.decoder_of(shape, &all).ok();
+        }
+        let Some(whole) = &mut self.whole else {
+            return Ok(None);
+        };
+        let (mut records, mut starts) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for row in rows {
+            starts.push(records.len());
+            records.extend_from_slice(&self.chunk[self.lines[*row].clone()]);
+            records.push(b'\n');
+        }
+        let decoded = whole.decoder.decode(&records);
+        let lines = decoded.iter().flat_map(|decoded| &decoded.lines);
+        let of = lines.map(|line| starts.partition_point(|start| *start <= line.start) - 1);
+        let of = of.collect();
+        let batches: Vec<_> = { decoded.into_iter() }
+            .map(|decoded| whole.path_columns.add(decoded.rows))
+            .collect();
+        let Some(first) = batches.first() else {
+            return Ok(None);
+        };
+        let rows = concat_batches(&first.schema(), &batches).expect("batches of one decoder");
+        Ok(Some(WholeRows { rows, of }))
+    }
+}
+
+impl Ready {
+    fn without_rows(batch: SourceBatch) -> Self {
+        let lines = Vec::new();
+        Self { batch, lines }
     }
 }

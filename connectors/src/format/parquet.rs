@@ -290,6 +290,8 @@ impl GroupsReader {
         let bad_rows = texts.into_iter().map(bad_row).collect();
         Ok(Block {
             rows,
+            first_row,
+            left_out: bad,
             bytes,
             bad_rows,
         })

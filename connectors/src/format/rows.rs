@@ -1,6 +1,7 @@
 //! From the tokens of records to a batch of rows, with bad rows treated as the user wants.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringBuilder};
@@ -145,6 +146,7 @@ impl Rows {
         let columns: Vec<ArrayRef> = self.output.iter().map(column).collect();
         Decoded {
             rows: self.good_rows(columns),
+            lines: self.good_lines(),
             bytes,
             bad_lines: self.bad_lines(),
         }
@@ -176,6 +178,12 @@ impl Rows {
             builder.append_option(line.error.as_ref().map(|_| text()));
         }
         Arc::new(builder.finish())
+    }
+
+    fn good_lines(&self) -> Vec<Range<usize>> {
+        let keeps_all = self.policy == OnBadRow::Null;
+        let good = self.lines.iter().filter(|line| keeps_all || line.error.is_none());
+        good.map(|line| line.start..line.end).collect()
     }
 
     /// The rows without an error, or all of them where errors become NULL.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray};
 use arrow::datatypes::SchemaRef;
 use millpond_catalog::Column;
-use millpond_engine::source::{BadRow, SliceReader, SourceBatch, SourceError};
+use millpond_engine::source::{BadRow, Place, SliceReader, SourceBatch, SourceError};
 
 use crate::error::{Error, Result};
 use crate::format::rows::projected_schema;
@@ -96,6 +96,8 @@ pub struct LinesReader {
     schema: SchemaRef,
     /// Where in the projection the arrival time is.
     timestamp: Option<usize>,
+    /// The numbers of the lines of the last batch.
+    last: Vec<u64>,
 }
 
 impl LinesReader {
@@ -128,6 +130,7 @@ impl LinesReader {
             on_bad_row: format.on_bad_row(),
             schema: projected_schema(columns, projection),
             timestamp: projection.iter().position(|column| Some(*column) == timestamp),
+            last: Vec::new(),
         })
     }
 
@@ -173,6 +176,7 @@ impl SliceReader for LinesReader {
         };
         let decoded = self.decoder.decode(&block.text);
         let bad_rows = self.bad_rows(&block, &decoded)?;
+        self.last = line_numbers(&block, &decoded);
         let batches: Vec<RecordBatch> = decoded.into_iter().map(|decoded| decoded.rows).collect();
         let Some(first) = batches.first() else {
             return Ok(None);
@@ -184,4 +188,23 @@ impl SliceReader for LinesReader {
             bad_rows,
         }))
     }
+
+    fn places(&mut self, rows: &[usize]) -> Result<Option<Vec<Place>>, SourceError> {
+        let place = |row: &usize| Place {
+            partition: None,
+            offset: i64::try_from(self.last[*row]).unwrap_or(i64::MAX),
+        };
+        Ok(Some(rows.iter().map(place).collect()))
+    }
+}
+
+fn line_numbers(block: &Block, decoded: &[Decoded]) -> Vec<u64> {
+    let (mut at, mut number) = (0, block.first);
+    let lines = decoded.iter().flat_map(|decoded| &decoded.lines);
+    let number_of = |line: &Range<usize>| {
+        number += memchr::memchr_iter(b'\n', &block.text[at..line.start]).count() as u64;
+        at = line.start;
+        number
+    };
+    lines.map(number_of).collect()
 }

@@ -167,7 +167,7 @@ impl Dedup {
         }
         self.metrics.rows_dropped_by_watermark += late;
         let rows = (0..on_time.len()).filter(|row| !on_time.value(*row));
-        output.set_late_rows_aside(&changes, rows, time, below);
+        output.set_late_rows_aside(&changes, rows, time, below)?;
         chosen(&changes, &on_time)
     }
 }

@@ -281,7 +281,7 @@ impl Operator for SessionAssign {
         }
         if let Some(watermark) = watermark.filter(|_| !late.is_empty()) {
             let rows = self.input_rows(late.iter().map(|arrival| (&arrival.row, arrival.weight)))?;
-            output.set_late_rows_aside(&rows, 0..rows.num_rows(), self.spec.time, watermark);
+            output.set_late_rows_aside(&rows, 0..rows.num_rows(), self.spec.time, watermark)?;
         }
         if !applied.is_empty() {
             let applied = applied.iter().map(|arrival| (&arrival.row, arrival.weight));

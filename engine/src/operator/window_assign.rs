@@ -109,7 +109,7 @@ impl Operator for WindowAssign {
     fn push(&mut self, _port: usize, changes: ChangeBatch, output: &mut Output) -> Result<()> {
         let expanded = expand(&self.spec, changes.rows(), self.watermark)?;
         if let Some(watermark) = self.watermark {
-            output.set_late_rows_aside(&changes, expanded.late.iter().copied(), self.spec.time, watermark);
+            output.set_late_rows_aside(&changes, expanded.late.iter().copied(), self.spec.time, watermark)?;
         }
         let count = |rows: &[usize]| {
             rows.iter()

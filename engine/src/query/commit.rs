@@ -1,12 +1,14 @@
 //! The end of an epoch: one transaction with everything it made, then everyone may see it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use millpond_storage::{ChangeBatch, Cut};
+use millpond_storage::{ChangeBatch, Cut, Transaction};
 
 use super::late_rows::retention::Kept;
+use super::late_rows::target::LateTarget;
 use super::record::{BatchRecord, CommitRecord, InputTotals};
 use super::recovery::Committed;
 use super::report::{self, Facts};
@@ -37,7 +39,7 @@ impl Query {
         if !bad_rows.is_empty() {
             transaction.append(&self.parts.bad_rows, record.cut, bad_rows)?;
         }
-        let (late_rows, kept) = self.late_rows_after(record, output)?;
+        let (late_rows, sent, kept) = self.late_rows_after(record, output)?;
         if !late_rows.is_empty() {
             transaction.append(&self.parts.late_rows, record.cut, late_rows)?;
         }
@@ -63,7 +65,7 @@ impl Query {
         }
         let committed = self.committed_after(record, output);
         transaction.put_commit(query, epoch, committed.encode());
-        transaction.commit()?;
+        self.commit_with(transaction, sent)?;
         self.committed = Committed::of(committed);
         self.late_kept = kept;
         self.open = None;
@@ -71,15 +73,35 @@ impl Query {
         Ok(())
     }
 
-    /// What changes among the late rows: those of the epoch come, those that were kept for long go.
+    /// Commits, together with rows for the table that gets those that are late.
+    fn commit_with(&self, mut transaction: Transaction, sent: Vec<ChangeBatch>) -> Result<()> {
+        let target = self.parts.late_target.as_ref().filter(|_| !sent.is_empty());
+        let Some(LateTarget { table, .. }) = target else {
+            return Ok(transaction.commit()?);
+        };
+        let rows = if table.is_indexed() {
+            sent.clone()
+        } else {
+            Vec::new()
+        };
+        self.shared.timeline.commit(&[table.id], |cut| {
+            transaction.append(&table.relation, cut, sent)?;
+            Ok(transaction.commit()?)
+        })?;
+        self.shared.late_sent.fetch_add(1, Ordering::SeqCst);
+        table.follow(&rows)
+    }
+
+    /// What changes among the late rows: those of the epoch come, those that were kept for long go. Then those that go to
+    /// a table.
     fn late_rows_after(
         &self,
         record: &BatchRecord,
         output: &EpochOutput,
-    ) -> Result<(Vec<ChangeBatch>, Option<Kept>)> {
+    ) -> Result<(Vec<ChangeBatch>, Vec<ChangeBatch>, Option<Kept>)> {
         let parts = &self.parts;
         if output.told.is_empty() && parts.late_rows.last_cut() == Cut::ZERO {
-            return Ok((Vec::new(), self.late_kept));
+            return Ok((Vec::new(), Vec::new(), self.late_kept));
         }
         let snapshot = parts.late_rows.snapshot();
         let mut kept = match self.late_kept {
@@ -88,12 +110,13 @@ impl Query {
         };
         let now_us = record.context.processing_time_us;
         let mut changes = kept.expire(&snapshot, parts.options.late_rows, now_us)?;
-        let added = late_rows::changes(&record.context, &parts.late_sources, &output.told)?;
-        for added in &added {
+        let target = parts.late_target.as_ref();
+        let added = late_rows::changes(&record.context, &parts.late_sources, &output.told, target)?;
+        for added in &added.kept {
             kept.add(added)?;
         }
-        changes.extend(added);
-        Ok((changes, Some(kept)))
+        changes.extend(added.kept);
+        Ok((changes, added.sent, Some(kept)))
     }
 
     fn committed_after(&self, record: &BatchRecord, output: &EpochOutput) -> CommitRecord {

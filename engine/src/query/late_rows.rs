@@ -1,9 +1,11 @@
 //! Rows that came too late for a view: what they belong to was final, and its state freed.
 //!
 //! They are kept in a relation beside the view's: what the operator saw as JSON, and the row of the source with all its
-//! columns in a struct of the source's own, where [`trace`] finds it. [`retention`] takes them away again.
+//! columns in a struct of the source's own, where [`trace`] finds it. [`retention`] takes them away again, and [`target`]
+//! sends them to a table.
 
 pub(crate) mod retention;
+pub(crate) mod target;
 pub(crate) mod trace;
 
 use std::sync::Arc;
@@ -20,6 +22,10 @@ use crate::dataflow::Dataflow;
 use crate::epoch::EpochContext;
 use crate::error::Result;
 use crate::operator::LateRow;
+use crate::runtime::{join, nullable};
+use crate::source::Place;
+
+use target::LateTarget;
 
 /// A relation or source with a watermark that a query reads.
 #[derive(Debug, Clone)]
@@ -38,15 +44,8 @@ impl LateSource {
 
     /// All its columns, of which each may be unknown.
     pub fn fields(&self) -> Fields {
-        nullable(&self.schema)
+        nullable(&self.schema).fields().clone()
     }
-}
-
-fn nullable(schema: &Schema) -> Fields {
-    let fields = schema.fields().iter();
-    fields
-        .map(|field| field.as_ref().clone().with_nullable(true))
-        .collect()
 }
 
 /// The sources of a query that rows can come too late from, each once, by id.
@@ -101,8 +100,18 @@ pub(crate) struct Told {
     pub(crate) source: Option<usize>,
     /// All columns of the source, where they could be found.
     pub(crate) rows: Option<RecordBatch>,
+    /// Where they stand, where the source can tell.
+    pub(crate) places: Option<Vec<Place>>,
     /// With the name of the operator.
     pub(crate) late: Vec<(String, LateRow)>,
+}
+
+/// What an epoch adds.
+#[derive(Default)]
+pub(crate) struct Added {
+    pub(crate) kept: Vec<ChangeBatch>,
+    /// For the table that gets them, too.
+    pub(crate) sent: Vec<ChangeBatch>,
 }
 
 /// The rows that an epoch adds.
@@ -110,11 +119,39 @@ pub(crate) fn changes(
     context: &EpochContext,
     sources: &[LateSource],
     told: &[Told],
-) -> Result<Vec<ChangeBatch>> {
-    let schema = schema(sources);
-    told.iter()
-        .map(|told| added(context, sources, told, &schema))
-        .collect()
+    target: Option<&LateTarget>,
+) -> Result<Added> {
+    let (schema, mut all) = (schema(sources), Added::default());
+    for told in told {
+        let stored = added(context, sources, told, &schema)?;
+        if let Some(target) = target {
+            all.sent.push(target.rows(&stored, sources, told.source)?);
+        }
+        all.kept.push(stored);
+    }
+    Ok(Added {
+        kept: join(all.kept)?,
+        sent: join(all.sent)?,
+    })
+}
+
+fn partitions(told: &Told) -> ArrayRef {
+    match &told.places {
+        Some(places) => {
+            let partitions = places.iter().map(|place| place.partition.as_deref());
+            Arc::new(StringArray::from_iter(partitions))
+        }
+        None => new_null_array(&DataType::Utf8, told.late.len()),
+    }
+}
+
+fn offsets(told: &Told) -> ArrayRef {
+    match &told.places {
+        Some(places) => Arc::new(Int64Array::from_iter_values(
+            places.iter().map(|place| place.offset),
+        )),
+        None => new_null_array(&DataType::Int64, told.late.len()),
+    }
 }
 
 fn added(
@@ -139,11 +176,12 @@ fn added(
         times(&|row| row.time_us),
         times(&|row| row.watermark_us),
         Arc::new(StringArray::from_iter_values(
-            late.iter().map(|(_, row)| String::from_utf8_lossy(&row.row)),
+            late.iter()
+                .map(|(_, row)| String::from_utf8_lossy(&row.json()).into_owned()),
         )),
         Arc::new(StringArray::from_iter(std::iter::repeat_n(source, length))),
-        new_null_array(&DataType::Utf8, length),
-        new_null_array(&DataType::Int64, length),
+        partitions(told),
+        offsets(told),
     ];
     for (index, source) in sources.iter().enumerate() {
         let rows = told.rows.as_ref().filter(|_| told.source == Some(index));

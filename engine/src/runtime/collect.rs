@@ -7,6 +7,7 @@ use millpond_storage::ChangeBatch;
 
 use super::Instance;
 use super::input::{InputMetrics, InputQueue};
+use super::old_rows::OldRows;
 use crate::bound::Watermark;
 use crate::epoch::{EpochContext, OperatorContext};
 use crate::error::Error;
@@ -52,6 +53,8 @@ pub(super) struct Part {
     /// With the name of the operator.
     pub(super) late_rows: Vec<(String, LateRow)>,
     pub(super) inputs: Vec<InputMetrics>,
+    /// By input.
+    pub(super) old_rows: Vec<OldRows>,
     /// By node.
     pub(super) operators: Vec<(usize, OperatorReport)>,
 }
@@ -129,6 +132,7 @@ impl Collector {
         self.open = operators + 1;
         self.part = Part {
             inputs: vec![InputMetrics::default(); self.instance.plan.inputs.len()],
+            old_rows: vec![OldRows::default(); self.instance.plan.inputs.len()],
             ..Part::default()
         };
         self.run = Some(Arc::clone(&run));

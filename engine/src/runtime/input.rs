@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::compute::{cast, max, min};
 use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
-use millpond_storage::{ChangeBatch, LogEntry};
+use millpond_storage::{ChangeBatch, Cut, LogEntry};
 use parking_lot::Mutex;
 
 use crate::dataflow::EventTime;
@@ -20,17 +20,17 @@ const BATCH_ROWS: usize = 16_384;
 /// The range of one input in one epoch, cut into pieces. Workers take from the front.
 pub(crate) struct InputQueue {
     /// Set for slices.
-    source: Option<Arc<dyn Source>>,
+    pub(super) source: Option<Arc<dyn Source>>,
     /// Columns to read, ascending.
-    projection: Vec<usize>,
+    pub(super) projection: Vec<usize>,
     pieces: Mutex<VecDeque<Piece>>,
 }
 
 enum Piece {
     Slice(Slice),
     Entry(LogEntry),
-    /// Read already and too large for one worker: the others help.
-    Changes(ChangeBatch),
+    /// Read already and too large for one worker: the others help. With all columns, and the cut that they stand at.
+    Changes(ChangeBatch, Cut),
 }
 
 impl InputQueue {
@@ -61,10 +61,10 @@ impl InputQueue {
     }
 
     /// Puts pieces back in front of the others.
-    fn put_back(&self, pieces: Vec<ChangeBatch>) {
+    fn put_back(&self, pieces: Vec<ChangeBatch>, cut: Cut) {
         let mut queue = self.pieces.lock();
         for piece in pieces.into_iter().rev() {
-            queue.push_front(Piece::Changes(piece));
+            queue.push_front(Piece::Changes(piece, cut));
         }
     }
 }
@@ -72,8 +72,8 @@ impl InputQueue {
 /// What one worker reads of one input during an epoch.
 #[derive(Default)]
 pub(crate) struct InputReader {
-    slice: Option<Box<dyn SliceReader>>,
-    entry: Option<EntryReader>,
+    pub(super) slice: Option<Box<dyn SliceReader>>,
+    entry: Option<(EntryReader, Cut)>,
 }
 
 type EntryReader = Box<dyn Iterator<Item = millpond_storage::Result<ChangeBatch>> + Send>;
@@ -83,6 +83,8 @@ pub(crate) struct InputBatch {
     pub(crate) changes: ChangeBatch,
     pub(super) bytes: u64,
     pub(super) bad_rows: Vec<BadRow>,
+    /// Of a relation: the same with all columns, and the cut that they stand at in its log.
+    pub(super) logged: Option<(ChangeBatch, Cut)>,
 }
 
 impl InputReader {
@@ -96,16 +98,13 @@ impl InputReader {
                         changes,
                         bytes: batch.bytes,
                         bad_rows: batch.bad_rows,
+                        logged: None,
                     }));
                 }
                 self.slice = None;
             }
-            if let Some(changes) = self.next_of_entry(queue)? {
-                return Ok(Some(InputBatch {
-                    changes,
-                    bytes: 0,
-                    bad_rows: Vec::new(),
-                }));
+            if let Some((changes, cut)) = self.next_of_entry(queue)? {
+                return logged(changes, cut, queue, 0).map(Some);
             }
             match queue.take() {
                 None => return Ok(None),
@@ -114,22 +113,12 @@ impl InputReader {
                     self.slice = Some(source.open(&slice, &queue.projection)?);
                 }
                 Some(Piece::Entry(entry)) => {
-                    self.entry = Some(entry.batches()?);
-                    if let Some(changes) = self.next_of_entry(queue)? {
-                        return Ok(Some(InputBatch {
-                            changes,
-                            bytes: entry.bytes,
-                            bad_rows: Vec::new(),
-                        }));
+                    self.entry = Some((entry.batches()?, entry.cut));
+                    if let Some((changes, cut)) = self.next_of_entry(queue)? {
+                        return logged(changes, cut, queue, entry.bytes).map(Some);
                     }
                 }
-                Some(Piece::Changes(changes)) => {
-                    return Ok(Some(InputBatch {
-                        changes,
-                        bytes: 0,
-                        bad_rows: Vec::new(),
-                    }));
-                }
+                Some(Piece::Changes(changes, cut)) => return logged(changes, cut, queue, 0).map(Some),
             }
         }
     }
@@ -138,10 +127,11 @@ impl InputReader {
 impl InputReader {
     /// The next piece of the entry under way. What one batch has more goes back for whoever is free, and one batch more
     /// if nobody else has anything to do.
-    fn next_of_entry(&mut self, queue: &InputQueue) -> Result<Option<ChangeBatch>> {
-        let Some(entry) = &mut self.entry else {
+    fn next_of_entry(&mut self, queue: &InputQueue) -> Result<Option<(ChangeBatch, Cut)>> {
+        let Some((entry, cut)) = &mut self.entry else {
             return Ok(None);
         };
+        let cut = *cut;
         let mut pieces = Vec::new();
         let wanted = if queue.is_empty() { 2 } else { 1 };
         while pieces.len() < wanted {
@@ -149,16 +139,25 @@ impl InputReader {
                 self.entry = None;
                 break;
             };
-            cut_small(&project(changes, &queue.projection)?, &mut pieces);
+            cut_small(&changes, &mut pieces);
         }
         let rest = if pieces.len() > 1 {
             pieces.split_off(1)
         } else {
             Vec::new()
         };
-        queue.put_back(rest);
-        Ok(pieces.pop())
+        queue.put_back(rest, cut);
+        Ok(pieces.pop().map(|piece| (piece, cut)))
     }
+}
+
+fn logged(changes: ChangeBatch, cut: Cut, queue: &InputQueue, bytes: u64) -> Result<InputBatch> {
+    Ok(InputBatch {
+        changes: project(changes.clone(), &queue.projection)?,
+        bytes,
+        bad_rows: Vec::new(),
+        logged: Some((changes, cut)),
+    })
 }
 
 fn project(changes: ChangeBatch, projection: &[usize]) -> Result<ChangeBatch> {

@@ -7,6 +7,7 @@ use millpond_storage::ChangeBatch;
 
 use super::collect::{OperatorReport, Part};
 use super::input::InputMetrics;
+use super::old_rows::OldRows;
 use super::plan::Plan;
 use crate::error::Result;
 use crate::operator::{LateRow, StateBatch};
@@ -25,7 +26,9 @@ pub(crate) struct EpochOutput {
     pub(crate) bad_rows: Vec<(String, BadRow)>,
     /// With the name of the operator.
     pub(crate) late_rows: Vec<(String, LateRow)>,
-    /// The same with their sources, once those were looked for.
+    /// By input, what those can have come from.
+    pub(crate) old_rows: Vec<OldRows>,
+    /// The late rows with their sources, once those were looked for.
     pub(crate) told: Vec<Told>,
     /// One per dataflow input.
     pub(crate) inputs: Vec<InputMetrics>,
@@ -38,6 +41,7 @@ impl EpochOutput {
         let mut changes = Vec::new();
         let mut bad_rows = Vec::new();
         let mut late_rows = Vec::new();
+        let mut old_rows = vec![OldRows::default(); plan.inputs.len()];
         let mut inputs = vec![InputMetrics::default(); plan.inputs.len()];
         let mut state: Vec<Vec<StateBatch>> = vec![Vec::new(); plan.nodes.len()];
         let mut operators: Vec<Option<OperatorReport>> = vec![None; plan.nodes.len()];
@@ -45,6 +49,9 @@ impl EpochOutput {
             changes.append(&mut part.changes);
             bad_rows.append(&mut part.bad_rows);
             late_rows.append(&mut part.late_rows);
+            for (sum, old_rows) in old_rows.iter_mut().zip(part.old_rows) {
+                sum.add(old_rows);
+            }
             for (sum, metrics) in inputs.iter_mut().zip(&part.inputs) {
                 sum.add(metrics);
             }
@@ -72,6 +79,7 @@ impl EpochOutput {
             state: named_state,
             bad_rows,
             late_rows,
+            old_rows,
             told: Vec::new(),
             inputs,
             operators,

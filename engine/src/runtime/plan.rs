@@ -17,6 +17,8 @@ pub(crate) struct Plan {
 pub(crate) struct PlanInput {
     pub(crate) name: String,
     pub(crate) event_time: Option<EventTime>,
+    /// Rows of it may be dropped as late.
+    pub(crate) may_be_late: bool,
 }
 
 pub(crate) struct PlanNode {
@@ -36,12 +38,17 @@ pub(crate) enum PlanKind {
 
 impl Plan {
     pub(crate) fn new(dataflow: &Dataflow) -> Result<Plan> {
+        let drops = dataflow
+            .nodes
+            .iter()
+            .any(|node| !node.properties.bounds.is_empty());
         let inputs = dataflow
             .inputs
             .iter()
             .map(|input| PlanInput {
                 name: input.name.clone(),
                 event_time: input.event_time.clone(),
+                may_be_late: drops && input.is_timed(),
             })
             .collect();
         let mut nodes = Vec::with_capacity(dataflow.nodes.len());

@@ -109,6 +109,7 @@ fn sum_plan() -> Arc<Plan> {
         inputs: vec![PlanInput {
             name: "rows".to_owned(),
             event_time,
+            may_be_late: false,
         }],
         nodes: vec![
             PlanNode {

@@ -21,6 +21,7 @@ use timely::worker::Worker;
 use super::collect::{Collector, EpochRun, Report};
 use super::exchange::{Batches, split};
 use super::input::InputReader;
+use super::old_rows::older_than;
 use super::operator::{Changes, Node, guarded, install_result};
 use super::plan::{PlanKind, PlanNode};
 use super::{Checkpoint, Instance};
@@ -180,6 +181,21 @@ impl Local {
             run.context.processing_time_us,
             run.newest.get(number).copied().flatten(),
         )?;
+        if let (true, Some(event_time)) = (plan.may_be_late, &plan.event_time)
+            && let Some(watermark) = run.context.watermarks[number]
+        {
+            let rows = older_than(&batch.changes, event_time.column, watermark)?;
+            let old_rows = &mut part.old_rows[number];
+            if !rows.is_empty() && !old_rows.incomplete {
+                match input
+                    .reader
+                    .old_batch(&run.inputs[number], &batch, &rows, false)?
+                {
+                    Some(old) => old_rows.batches.push(old),
+                    None => old_rows.incomplete = true,
+                }
+            }
+        }
         part.bad_rows
             .extend(batch.bad_rows.drain(..).map(|row| (plan.name.clone(), row)));
         drop(collector);

@@ -53,21 +53,18 @@ impl Tokens<'_> {
             EmitKind::Every(self.interval()?)
         } else if self.words(&["ALLOW", "LATENESS"]) || self.words(&["GRACE", "PERIOD"]) {
             EmitKind::AllowLateness(self.interval()?)
+        } else if self.words(&["LATE", "DATA", "TO"]) {
+            EmitKind::LateDataTo(self.object_name()?)
         } else if self.word("EMIT") {
             self.emit_kind()?
         } else {
-            for words in [["LATE", "DATA"], ["WITH", "DELAY"]] {
-                if self.peek_words(&words) {
-                    return Err(self.here(Error::unsupported(format!(
-                        "{} is not supported yet",
-                        words.join(" ")
-                    ))));
-                }
+            if self.peek_words(&["WITH", "DELAY"]) {
+                return Err(self.here(Error::unsupported("WITH DELAY is not supported yet")));
             }
             if self.peek_word().as_deref() == Some("WATERMARK") {
                 self.refuse_query_clause()?;
             }
-            return Err(self.unexpected("EMIT, TRIGGER EVERY or the end of the statement"));
+            return Err(self.unexpected("EMIT, TRIGGER EVERY, LATE DATA TO or the end of the statement"));
         };
         Ok(EmitClause { kind, position })
     }

@@ -5,7 +5,7 @@ use millpond_catalog::{Object, ViewOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{AlterView, AlterViewAction, CreateView, Notice, Plan, PlanKind};
 use crate::settings::Settings;
-use crate::statement::{AlterAction, AlterView as Alter, Statement, WithOption};
+use crate::statement::{AlterAction, AlterView as Alter, EmitKind, Statement, WithOption};
 use crate::text::SourceText;
 
 use super::{PlanContext, canonical, create_sink, create_streaming_view, find_view, options};
@@ -73,13 +73,17 @@ fn set(
     let plan = match parsed.statement {
         Statement::CreateView(mut create) => {
             create.options = with_options(Vec::new(), &changed);
-            create.emit.clear();
+            create
+                .emit
+                .retain(|clause| matches!(clause.kind, EmitKind::LateDataTo(_)));
             create_streaming_view::plan_anew(&create, &parsed.text, &context)?
         }
         Statement::CreateSink(mut create) => {
             create.options.retain(|option| !options::is_of_view(&option.key));
             create.options = with_options(create.options, &changed);
-            create.emit.clear();
+            create
+                .emit
+                .retain(|clause| matches!(clause.kind, EmitKind::LateDataTo(_)));
             create_sink::plan_anew(&create, &parsed.text, &context)?
         }
         _ => return Err(broken()),

@@ -105,15 +105,26 @@ pub fn pairs(connector: &str, options: &Options) -> Vec<(String, String)> {
 }
 
 /// `CREATE STREAMING VIEW`. The query is as the user wrote it.
-pub fn view(name: &ObjectName, columns: &[String], view_options: &ViewOptions, query: &str) -> String {
+pub fn view(
+    name: &ObjectName,
+    columns: &[String],
+    view_options: &ViewOptions,
+    query: &str,
+    late_data_to: Option<&ObjectName>,
+) -> String {
     let mut sql = format!("CREATE STREAMING VIEW {name}");
     if !columns.is_empty() {
         let names: Vec<_> = columns.iter().map(|c| ObjectName::quote(c)).collect();
         let _ = write!(sql, " ({})", names.join(", "));
     }
     sql.push_str(&with(&view_pairs(view_options)));
-    let _ = write!(sql, " AS {query}");
+    let _ = write!(sql, " AS {query}{}", late_data(late_data_to));
     sql
+}
+
+/// The clause behind the query.
+fn late_data(to: Option<&ObjectName>) -> String {
+    to.map_or_else(String::new, |name| format!(" LATE DATA TO {name}"))
 }
 
 /// `CREATE SINK`: from a relation, if it has one, else with its query as the user wrote it.
@@ -123,12 +134,14 @@ pub fn sink(
     view_options: &ViewOptions,
     connector: &[(String, String)],
     query: &str,
+    late_data_to: Option<&ObjectName>,
 ) -> String {
     let pairs = [connector, &view_pairs(view_options)].concat();
     let with = with(&pairs);
+    let late_data = late_data(late_data_to);
     match from {
-        Some(relation) => format!("CREATE SINK {name}{with} FROM {relation}"),
-        None => format!("CREATE SINK {name}{with} AS {query}"),
+        Some(relation) => format!("CREATE SINK {name}{with} FROM {relation}{late_data}"),
+        None => format!("CREATE SINK {name}{with} AS {query}{late_data}"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::text::SourceText;
 
 use super::create_relation::{Place, place, position_of};
 use super::create_streaming_view::QueryToKeep;
-use super::{PlanContext, canonical, names, options};
+use super::{PlanContext, canonical, late_data, names, options};
 
 pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let place = place(
@@ -51,7 +51,7 @@ fn plan_at(
         .iter()
         .cloned()
         .partition(|option| options::is_of_view(&option.key));
-    let (view_options, notices) = options::view_options(&own, &create.emit, context.settings, text)?;
+    let (mut view_options, notices) = options::view_options(&own, &create.emit, context.settings, text)?;
     let (connector, connector_options) = connector(&of_connector, create, &name, text)?;
     let (query, written) = match &create.source {
         SinkSource::From(relation, query) => {
@@ -62,7 +62,7 @@ fn plan_at(
         }
         SinkSource::Query(query, range) => (query, text.as_str()[range.clone()].to_owned()),
     };
-    let kept = QueryToKeep {
+    let mut kept = QueryToKeep {
         what: "a sink",
         schema: &name.schema,
         name: &create.name,
@@ -75,12 +75,15 @@ fn plan_at(
         SinkSource::From(..) => kept.reads.first().and_then(|id| context.catalog.get(*id)),
         SinkSource::Query(..) => None,
     };
+    let late = late_data::target(&create.emit, &mut kept.reads, text, context)?;
+    view_options.late_data_to = late.map(|table| table.id);
     let create_sql = canonical::sink(
         &name,
         from.map(|object| &object.name),
         &view_options,
         &canonical::pairs(&connector, &connector_options),
         &written,
+        late.map(|table| &table.name),
     );
     let sink = Sink {
         connector,

@@ -15,7 +15,7 @@ use crate::statement::CreateView as Statement;
 use crate::text::SourceText;
 
 use super::create_relation::{Place, place, position_of};
-use super::{PlanContext, Purpose, canonical, names, options, query, rules, translate};
+use super::{PlanContext, Purpose, canonical, late_data, names, options, query, rules, translate};
 
 pub fn plan(create: &Statement, text: &SourceText, context: &PlanContext<'_>) -> Result<Plan> {
     let place = place(
@@ -56,7 +56,7 @@ fn plan_at(
     text: &SourceText,
     context: &PlanContext<'_>,
 ) -> Result<Plan> {
-    let (view_options, notices) =
+    let (mut view_options, notices) =
         options::view_options(&create.options, &create.emit, context.settings, text)?;
 
     let query = QueryToKeep {
@@ -67,11 +67,19 @@ fn plan_at(
         query: &create.query,
         replaces,
     };
-    let kept = query.plan(text, context)?;
+    let mut kept = query.plan(text, context)?;
+    let late = late_data::target(&create.emit, &mut kept.reads, text, context)?;
+    view_options.late_data_to = late.map(|table| table.id);
 
     let renamed: Vec<String> = create.columns.iter().map(names::fold).collect();
     let written = &text.as_str()[create.query_range.clone()];
-    let create_sql = canonical::view(&name, &renamed, &view_options, written);
+    let create_sql = canonical::view(
+        &name,
+        &renamed,
+        &view_options,
+        written,
+        late.map(|table| &table.name),
+    );
     let view = StreamingView {
         query: written.to_owned(),
         options: view_options,

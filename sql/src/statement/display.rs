@@ -236,6 +236,7 @@ impl Display for EmitKind {
             EmitKind::Changes => f.write_str("EMIT CHANGES"),
             EmitKind::Complete => f.write_str("EMIT COMPLETE"),
             EmitKind::AllowLateness(interval) => write!(f, "ALLOW LATENESS INTERVAL {}", Quoted(interval)),
+            EmitKind::LateDataTo(name) => write!(f, "LATE DATA TO {name}"),
             EmitKind::Every(interval) => write!(f, "EMIT EVERY INTERVAL {}", Quoted(interval)),
         }
     }

@@ -198,7 +198,7 @@ impl Stream {
 fn late_rows(harness: &Harness, case: &str) -> BTreeMap<i64, i64> {
     let mut late = BTreeMap::new();
     for row in &harness.late_rows {
-        let json: serde_json::Value = serde_json::from_slice(&row.row).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&row.json()).unwrap();
         let number = json["x"]
             .as_i64()
             .unwrap_or_else(|| panic!("{case}: no number in {json}"));

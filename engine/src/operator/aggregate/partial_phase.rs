@@ -103,7 +103,7 @@ impl Operator for PartialAggregate {
             Some(window) => {
                 let sliced = slice(window, &changes, self.watermark, &mut self.metrics);
                 if let Some(watermark) = self.watermark {
-                    output.set_late_rows_aside(&changes, sliced.late, window.time, watermark);
+                    output.set_late_rows_aside(&changes, sliced.late, window.time, watermark)?;
                 }
                 let slices: ArrayRef = Arc::new(Int64Array::from(sliced.starts));
                 match sliced.dropped {

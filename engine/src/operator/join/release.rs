@@ -52,7 +52,7 @@ impl Join {
         let late = (0..on_time.len()).filter(|row| !on_time.value(*row));
         let column = self.spec.times.as_ref().map_or(0, |times| times.columns[side]);
         let before = output.late_rows.len();
-        output.set_late_rows_aside(&changes, late, column, below);
+        output.set_late_rows_aside(&changes, late, column, below)?;
         { output.late_rows[before..].iter_mut() }.for_each(|row| row.port = side);
         chosen(&changes, &on_time)
     }

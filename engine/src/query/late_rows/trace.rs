@@ -1,33 +1,35 @@
 //! From a late row, as the operator that dropped it saw it, back to the row of the source with all its columns.
 //!
 //! Whether a row is late follows from what the operator sees of it and from the state at the begin of the epoch, so of
-//! equal rows either all or none are dropped. In an epoch that dropped some, the input is read once more, with all
-//! columns; what is older than the watermark takes the same path of filters and projections, and what then looks like a
-//! dropped row is one. An epoch without late rows pays nothing, and a replay, which reads the same rows, finds the same.
+//! equal rows either all or none are dropped. The workers keep what is older than the watermark; in an epoch that dropped
+//! some, that takes the same path of filters, projections and lists as it did there, and what then looks like a dropped
+//! row is one. A replay, which reads the same rows, finds the same.
 //!
-//! A row that took another path, through a join or from a list, is kept as the operator saw it.
+//! What operators like joins do with rows is not done again: [`path`] tells which columns come through them, and
+//! [`behind`] what these say about the row.
 
-use std::sync::Arc;
+mod behind;
+mod looks;
+mod path;
 
-use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array, new_null_array};
-use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, UInt32Type};
-use datafusion::physical_expr::expressions::Column;
+use arrow::array::{AsArray, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use arrow::datatypes::UInt32Type;
 use hashbrown::HashMap;
 use millpond_storage::ChangeBatch;
 
-use super::{LateSource, Told, nullable};
+use super::{LateSource, Told};
 use crate::bound::Watermark;
-use crate::dataflow::{Dataflow, NodeKind};
+use crate::dataflow::Dataflow;
 use crate::error::{Error, Result};
-use crate::expression::row_as_json;
-use crate::operator::map::Map;
-use crate::operator::spec::{MapSpec, MapStep, OperatorSpec};
-use crate::operator::{LateRow, Operator, Output};
+use crate::operator::LateRow;
 use crate::query::record::BatchRecord;
 use crate::query::step::{self, QueryInput, ReadFrom};
-use crate::runtime::InputReader;
-use crate::source::SourceError;
+use crate::runtime::{InputReader, OldBatch, OldRows, older_than};
+use crate::source::{Place, SourceError};
+
+use looks::Looks;
+use path::Path;
 
 /// What is needed to look for the rows of an epoch.
 pub(crate) struct Search<'a> {
@@ -37,6 +39,8 @@ pub(crate) struct Search<'a> {
     pub(crate) record: &'a BatchRecord,
     /// Of each node.
     pub(crate) watermarks: &'a [[Watermark; 2]],
+    /// How many came in by each input.
+    pub(crate) rows: &'a [u64],
 }
 
 /// Late rows with their sources, and how many came from each input.
@@ -46,29 +50,23 @@ pub(crate) struct Traced {
     pub(crate) by_input: Vec<u64>,
 }
 
-/// The way of rows from an input to an operator, through nodes that leave a row a row.
-struct Path<'a> {
-    input: usize,
-    /// From the input on, with their nodes.
-    maps: Vec<(usize, &'a MapSpec)>,
-}
-
-/// Dropped rows that look alike.
+/// Dropped rows of one operator that look alike.
 struct Alike {
     operator: String,
     sample: LateRow,
     missing: i64,
 }
 
-/// Of one port of an operator.
+/// What was dropped of the rows of a node.
 struct Dropped<'a> {
-    node: usize,
     paths: Vec<Path<'a>>,
-    alike: HashMap<Vec<u8>, Alike>,
+    looks: Looks,
+    alike: HashMap<Vec<u8>, Vec<Alike>>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn trace(&self, late: &[(String, LateRow)]) -> Result<Traced> {
+    /// `old`: by input, what the workers kept.
+    pub(crate) fn trace(&self, late: &[(String, LateRow)], old: &[OldRows]) -> Result<Traced> {
         let mut traced = Traced {
             told: Vec::new(),
             by_input: vec![0; self.inputs.len()],
@@ -76,93 +74,95 @@ impl<'a> Search<'a> {
         if late.is_empty() {
             return Ok(traced);
         }
-        let mut dropped = self.dropped(late);
-        for index in 0..self.inputs.len() {
-            if !dropped.iter().any(|port| port.leads_to(index)) {
+        let mut dropped = self.dropped(late)?;
+        for (index, old) in old.iter().enumerate() {
+            if !dropped.iter().any(|node| node.leads_to(index)) {
                 continue;
             }
-            let input = &self.inputs[index];
-            let all: Vec<usize> = (0..input.schema().fields().len()).collect();
-            let narrower = input.projection.len() < all.len();
-            match self.look(index, all, &mut dropped, &mut traced) {
-                // A row of which a column that the query does not read cannot be decoded.
-                Err(Error::Source(SourceError::Failed { .. })) if narrower => {}
-                looked => looked?,
-            }
-            let decodes = matches!(input.from, ReadFrom::Source(_));
-            if decodes && narrower && dropped.iter().any(|port| port.misses(index)) {
-                self.look(index, input.projection.clone(), &mut dropped, &mut traced)?;
+            let times = self.dataflow.inputs[index].event_time.is_some();
+            if times && !old.incomplete {
+                self.find(index, &old.batches, &mut dropped, &mut traced)?;
+            } else {
+                self.read_and_find(index, &mut dropped, &mut traced)?;
             }
         }
         self.tell_rest(dropped, &mut traced);
         Ok(traced)
     }
 
-    fn dropped(&self, late: &[(String, LateRow)]) -> Vec<Dropped<'a>> {
-        let mut dropped: Vec<Dropped<'a>> = Vec::new();
+    fn dropped(&self, late: &[(String, LateRow)]) -> Result<Vec<Dropped<'a>>> {
+        let mut dropped: Vec<(usize, Dropped<'a>)> = Vec::new();
         for (operator, row) in late {
             let Some(node) = self.dataflow.nodes.iter().position(|node| node.name == *operator) else {
                 continue;
             };
             let ports = &self.dataflow.nodes[node].edges;
-            let from = ports.get(row.port).map(|edge| edge.from.0);
-            let known = dropped.iter().position(|port| port.node == from.unwrap_or(node));
-            let index = known.unwrap_or_else(|| {
-                let mut paths = Vec::new();
-                if let Some(from) = from {
-                    self.add_paths(from, Vec::new(), &mut paths);
+            let from = ports.get(row.port).map_or(node, |edge| edge.from.0);
+            let index = match dropped.iter().position(|(of, _)| *of == from) {
+                Some(index) => index,
+                None => {
+                    let paths = path::to_operator(self.dataflow, (node, row.port), self.rows);
+                    let looks = Looks::new(&self.dataflow.nodes[from].schema)?;
+                    let alike = HashMap::new();
+                    dropped.push((from, Dropped { paths, looks, alike }));
+                    dropped.len() - 1
                 }
-                dropped.push(Dropped {
-                    node: from.unwrap_or(node),
-                    paths,
-                    alike: HashMap::new(),
-                });
-                dropped.len() - 1
-            });
-            // Two operators may read one node: their rows are told apart by the name before the row.
-            let key = key(operator, row.port, &row.row);
-            let alike = dropped[index].alike.entry(key).or_insert_with(|| Alike {
-                operator: operator.clone(),
-                sample: row.clone(),
-                missing: 0,
-            });
-            alike.missing += row.count;
+            };
+            let (_, dropped) = &mut dropped[index];
+            let key = dropped.looks.of_shared(&row.rows, row.row)?;
+            let alike = dropped.alike.entry(key).or_default();
+            // Two operators may read one node.
+            let known = alike
+                .iter_mut()
+                .find(|alike| alike.operator == *operator && alike.sample.port == row.port);
+            match known {
+                Some(known) => known.missing += row.count,
+                None => alike.push(Alike {
+                    operator: operator.clone(),
+                    sample: row.clone(),
+                    missing: row.count,
+                }),
+            }
         }
-        dropped
+        Ok(dropped.into_iter().map(|(_, dropped)| dropped).collect())
     }
 
-    fn add_paths(&self, node: usize, above: Vec<(usize, &'a MapSpec)>, paths: &mut Vec<Path<'a>>) {
-        let this = &self.dataflow.nodes[node];
-        let below = || this.edges.iter().map(|edge| edge.from.0);
-        match &this.kind {
-            NodeKind::Input(input) => {
-                let maps = above.into_iter().rev().collect();
-                paths.push(Path { input: *input, maps });
-            }
-            NodeKind::Operator(OperatorSpec::Map(spec)) => {
-                for from in below() {
-                    let mut above = above.clone();
-                    above.push((node, spec));
-                    self.add_paths(from, above, paths);
-                }
-            }
-            NodeKind::Operator(OperatorSpec::Union(_)) => {
-                for from in below() {
-                    self.add_paths(from, above.clone(), paths);
-                }
-            }
-            NodeKind::Operator(_) | NodeKind::Empty => {}
-        }
-    }
-
-    /// Reads the columns in `projection` of an input, and finds what was dropped.
-    fn look(
+    fn find(
         &self,
         index: usize,
-        projection: Vec<usize>,
+        old: &[OldBatch],
         dropped: &mut [Dropped<'a>],
         traced: &mut Traced,
     ) -> Result<()> {
+        for node in dropped.iter_mut() {
+            for batch in old {
+                node.find(self, index, batch, traced)?;
+            }
+            node.find_behind(self, index, old, traced)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the range of an input once more.
+    fn read_and_find(&self, index: usize, dropped: &mut [Dropped<'a>], traced: &mut Traced) -> Result<()> {
+        let input = &self.inputs[index];
+        let all: Vec<usize> = (0..input.schema().fields().len()).collect();
+        let narrower = input.projection.len() < all.len();
+        match self.read(index, all) {
+            // A row of which a column that the query does not read cannot be decoded.
+            Err(Error::Source(SourceError::Failed { .. })) if narrower => {}
+            old => self.find(index, &old?, dropped, traced)?,
+        }
+        let decodes = matches!(input.from, ReadFrom::Source(_));
+        if decodes && narrower && dropped.iter().any(|node| node.misses(index)) {
+            let old = self.read(index, input.projection.clone())?;
+            self.find(index, &old, dropped, traced)?;
+        }
+        Ok(())
+    }
+
+    /// The columns in `projection` of rows of an input that can be late at all.
+    fn read(&self, index: usize, projection: Vec<usize>) -> Result<Vec<OldBatch>> {
         let input = QueryInput {
             projection,
             ..self.inputs[index].clone()
@@ -170,86 +170,35 @@ impl<'a> Search<'a> {
         let range = std::slice::from_ref(&self.record.ranges[index]);
         let queues = step::open(std::slice::from_ref(&input), range, 1)?;
         let queue = queues.first().expect("one per input");
-        let mut reader = InputReader::default();
+        let (mut reader, mut old) = (InputReader::default(), Vec::new());
         while let Some(batch) = reader.next(queue)? {
-            let candidates = self.candidates(index, &input, batch.changes)?;
-            if candidates.is_empty() {
-                continue;
-            }
-            for port in dropped.iter_mut() {
-                port.find(self, index, &input, &candidates, traced)?;
+            let rows = self.candidates(index, &input, &batch.changes)?;
+            if !rows.is_empty() {
+                old.extend(reader.old_batch(queue, &batch, &rows, true)?);
             }
         }
-        Ok(())
+        Ok(old)
     }
 
-    /// Rows that can be late at all.
-    fn candidates(&self, index: usize, input: &QueryInput, changes: ChangeBatch) -> Result<ChangeBatch> {
+    fn candidates(&self, index: usize, input: &QueryInput, changes: &ChangeBatch) -> Result<Vec<usize>> {
         let Some(event_time) = &self.dataflow.inputs[index].event_time else {
-            return Ok(changes);
+            return Ok((0..changes.num_rows()).collect());
         };
         let Some(watermark) = self.record.context.watermarks[index] else {
-            return Ok(changes.slice(0, 0));
+            return Ok(Vec::new());
         };
         let column = self.inputs[index].projection[event_time.column];
         let position = input.projection.iter().position(|read| *read == column);
-        let position = position.expect("the event time is read");
-        let times = cast(
-            changes.rows().column(position),
-            &DataType::Timestamp(TimeUnit::Microsecond, None),
-        )?;
-        let times = times.as_primitive::<TimestampMicrosecondType>();
-        let old: BooleanArray = { times.iter() }
-            .map(|time| Some(time.is_some_and(|time| time < watermark)))
-            .collect();
-        let rows = filter_record_batch(changes.rows(), &old)?;
-        let kept = (0..old.len()).filter(|row| old.value(*row));
-        let weights: Int64Array = kept.map(|row| changes.weight(row)).collect();
-        Ok(ChangeBatch::new(rows, weights))
-    }
-
-    /// Of the path's rows, as the operator sees them, the number of each among the candidates and its looks.
-    fn seen(&self, path: &Path<'_>, input: &QueryInput, rows: &RecordBatch) -> Result<Option<RecordBatch>> {
-        let read = &self.inputs[path.input].projection;
-        let wanted = read
-            .iter()
-            .map(|column| input.projection.iter().position(|have| have == column));
-        let wanted: Vec<usize> = wanted.map(|position| position.expect("it is read")).collect();
-        let length = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
-        let rows = rows.project(&wanted)?;
-        let mut columns = rows.columns().to_vec();
-        columns.push(Arc::new(UInt32Array::from_iter_values(0..length)));
-        let mut seen = RecordBatch::try_new(with_number(&rows.schema()), columns)?;
-        for (node, spec) in &path.maps {
-            let mut map = Map::new(&numbered(spec), "late rows")?;
-            let context = &self.record.context;
-            map.begin(&context.of_operator(self.watermarks[*node], 0, 1))?;
-            let mut output = Output::default();
-            map.push(0, ChangeBatch::insertions(seen), &mut output)?;
-            let batches: Vec<RecordBatch> = { output.changes.into_iter() }
-                .map(|changes| changes.into_parts().0)
-                .collect();
-            let Some(first) = batches.first() else {
-                return Ok(None);
-            };
-            seen = concat_batches(&first.schema(), &batches)?;
-        }
-        Ok(Some(seen))
+        older_than(changes, position.expect("the event time is read"), watermark)
     }
 
     /// What was not found is kept as the operator saw it.
     fn tell_rest(&self, dropped: Vec<Dropped<'a>>, traced: &mut Traced) {
         let only = (self.sources.len() == 1).then_some(0);
-        for port in dropped {
-            let rest: Vec<(String, LateRow)> = { port.alike.into_values() }
+        for node in dropped {
+            let rest: Vec<(String, LateRow)> = { node.alike.into_values().flatten() }
                 .filter(|alike| alike.missing > 0)
-                .map(|alike| {
-                    let row = LateRow {
-                        count: alike.missing,
-                        ..alike.sample
-                    };
-                    (alike.operator, row)
-                })
+                .map(|alike| alike.told(alike.missing))
                 .collect();
             if rest.is_empty() {
                 continue;
@@ -257,16 +206,66 @@ impl<'a> Search<'a> {
             let timed = |index: &usize| self.dataflow.inputs[*index].is_timed();
             let mut inputs = (0..self.inputs.len()).filter(timed);
             if let (Some(input), None) = (inputs.next(), inputs.next()) {
-                let count = rest.iter().map(|(_, row)| row.count.unsigned_abs()).sum::<u64>();
-                traced.by_input[input] += count;
+                traced.by_input[input] += rows_of(&rest);
             }
             traced.told.push(Told {
                 source: only,
                 rows: None,
+                places: None,
                 late: rest,
             });
         }
     }
+
+    /// Rows of `input` were dropped: those at `positions` of what is old.
+    fn tell(
+        &self,
+        index: usize,
+        old: &OldBatch,
+        positions: &[u32],
+        late: Vec<(String, LateRow)>,
+        traced: &mut Traced,
+    ) -> Result<()> {
+        traced.by_input[index] += rows_of(&late);
+        let taken = UInt32Array::from_iter_values(positions.iter().copied());
+        let places = old.places.as_ref().map(|places| {
+            let places = positions.iter().map(|row| places[*row as usize].clone());
+            places.collect::<Vec<Place>>()
+        });
+        traced.told.push(Told {
+            source: self.source_of(index),
+            rows: Some(take_record_batch(old.changes.rows(), &taken)?),
+            places,
+            late,
+        });
+        Ok(())
+    }
+
+    fn source_of(&self, index: usize) -> Option<usize> {
+        let object = self.inputs[index].object;
+        self.sources.iter().position(|source| source.object == object)
+    }
+}
+
+impl Alike {
+    fn told(&self, count: i64) -> (String, LateRow) {
+        let row = LateRow {
+            count,
+            ..self.sample.clone()
+        };
+        (self.operator.clone(), row)
+    }
+
+    /// Takes up to `weight` of what is missing.
+    fn take(&mut self, weight: i64) -> Option<(String, LateRow)> {
+        let count = self.missing.min(weight.saturating_abs());
+        self.missing -= count;
+        (count > 0).then(|| self.told(count))
+    }
+}
+
+fn rows_of(late: &[(String, LateRow)]) -> u64 {
+    late.iter().map(|(_, row)| row.count.unsigned_abs()).sum()
 }
 
 impl<'a> Dropped<'a> {
@@ -275,117 +274,37 @@ impl<'a> Dropped<'a> {
     }
 
     fn misses(&self, input: usize) -> bool {
-        self.leads_to(input) && self.alike.values().any(|alike| alike.missing > 0)
+        self.leads_to(input) && self.alike.values().flatten().any(|alike| alike.missing > 0)
     }
 
-    /// Finds rows that were dropped here among `candidates`.
-    fn find(
-        &mut self,
-        search: &Search<'a>,
-        index: usize,
-        input: &QueryInput,
-        candidates: &ChangeBatch,
-        traced: &mut Traced,
-    ) -> Result<()> {
-        let source = search
-            .sources
-            .iter()
-            .position(|source| source.object == input.object);
-        let names: Vec<(String, usize)> = self.operators();
-        for path in self.paths.iter().filter(|path| path.input == index) {
-            let Some(seen) = search.seen(path, input, candidates.rows())? else {
+    /// Finds rows that were dropped here among old ones, along paths on which they can be followed.
+    fn find(&mut self, search: &Search<'a>, index: usize, old: &OldBatch, traced: &mut Traced) -> Result<()> {
+        let paths = self.paths.iter().filter(|path| path.input == index);
+        for path in paths.filter(|path| path.behind.is_none()) {
+            let Some(seen) = path.follow(search, old.changes.rows())? else {
                 continue;
             };
             let last = seen.num_columns() - 1;
             let numbers = seen.column(last).as_primitive::<UInt32Type>().values();
-            let looks = seen.project(&(0..last).collect::<Vec<_>>())?;
+            let looks = self.looks.of_all(&without_last(&seen)?)?;
             let (mut positions, mut late) = (Vec::new(), Vec::new());
-            for (row, number) in numbers.iter().enumerate() {
-                let json = row_as_json(&looks, row);
-                for (operator, port) in &names {
-                    let Some(alike) = self.alike.get_mut(&key(operator, *port, &json)) else {
-                        continue;
-                    };
-                    let weight = candidates.weight(*number as usize).unsigned_abs();
-                    let count = alike.missing.min(i64::try_from(weight).unwrap_or(i64::MAX));
-                    if count > 0 {
-                        alike.missing -= count;
+            for (number, look) in numbers.iter().zip(looks) {
+                for alike in self.alike.get_mut(&look).into_iter().flatten() {
+                    if let Some(told) = alike.take(old.changes.weight(*number as usize)) {
                         positions.push(*number);
-                        let row = LateRow {
-                            count,
-                            ..alike.sample.clone()
-                        };
-                        late.push((alike.operator.clone(), row));
+                        late.push(told);
                     }
                 }
             }
-            if late.is_empty() {
-                continue;
+            if !late.is_empty() {
+                search.tell(index, old, &positions, late, traced)?;
             }
-            traced.by_input[index] += late.iter().map(|(_, row)| row.count.unsigned_abs()).sum::<u64>();
-            let rows = take_record_batch(candidates.rows(), &UInt32Array::from(positions))?;
-            traced.told.push(Told {
-                source,
-                rows: Some(widened(&rows, input)?),
-                late,
-            });
         }
         Ok(())
     }
-
-    /// The operators, with the port, that dropped rows of this node.
-    fn operators(&self) -> Vec<(String, usize)> {
-        let mut names: Vec<(String, usize)> = { self.alike.values() }
-            .map(|alike| (alike.operator.clone(), alike.sample.port))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
 }
 
-fn key(operator: &str, port: usize, row: &[u8]) -> Vec<u8> {
-    [operator.as_bytes(), &[u8::try_from(port).unwrap_or(u8::MAX)], row].concat()
-}
-
-/// All columns of the input, NULL where they were not read.
-fn widened(rows: &RecordBatch, input: &QueryInput) -> Result<RecordBatch> {
-    let wide = Arc::new(Schema::new(nullable(&input.schema())));
-    let columns = wide.fields().iter().enumerate().map(|(column, field)| {
-        let position = input.projection.iter().position(|read| *read == column);
-        match position {
-            Some(position) => Arc::clone(rows.column(position)),
-            None => new_null_array(field.data_type(), rows.num_rows()),
-        }
-    });
-    Ok(RecordBatch::try_new(Arc::clone(&wide), columns.collect())?)
-}
-
-fn number() -> Field {
-    Field::new("#", DataType::UInt32, false)
-}
-
-fn with_number(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| field.as_ref().clone());
-    Arc::new(Schema::new(fields.chain([number()]).collect::<Vec<Field>>()))
-}
-
-/// The same steps over rows with a number in a last column, which goes through.
-fn numbered(spec: &MapSpec) -> MapSpec {
-    let mut width = spec.input.fields().len();
-    let steps = spec.steps.iter().map(|step| match step {
-        MapStep::Filter(predicate) => MapStep::Filter(Arc::clone(predicate)),
-        MapStep::Project(exprs, schema) => {
-            let mut exprs = exprs.clone();
-            exprs.push(Arc::new(Column::new("#", width)));
-            width = schema.fields().len();
-            MapStep::Project(exprs, with_number(schema))
-        }
-    });
-    MapSpec {
-        steps: steps.collect(),
-        input: with_number(&spec.input),
-        output: with_number(&spec.output),
-        fail_on_error: false,
-    }
+fn without_last(rows: &RecordBatch) -> Result<RecordBatch> {
+    let columns: Vec<usize> = (0..rows.num_columns() - 1).collect();
+    Ok(rows.project(&columns)?)
 }

@@ -170,6 +170,8 @@ pub fn view_options(
                     position,
                 )?;
             }
+            // It names a relation, which is looked up with those of the query.
+            EmitKind::LateDataTo(_) => {}
             EmitKind::Every(every) => set_once(
                 &mut trigger,
                 parse_trigger(every).map_err(at)?,
