@@ -211,8 +211,8 @@ impl Behind {
             once: true,
         });
         let columns = behind.columns.into_iter().filter_map(|(seen, column)| {
-            let steps = above.iter().map(|(_, step)| step);
-            let below = steps.fold(Some(column), |column, step| step.source(column?));
+            let mut steps = above.iter().map(|(_, step)| step);
+            let below = steps.try_fold(column, |column, step| step.source(column));
             Some((seen, below?))
         });
         Behind {
@@ -285,8 +285,8 @@ impl Path<'_> {
 
     /// The column of the relation or source that a column at the end of the steps is.
     pub(super) fn origin(&self, search: &Search<'_>, column: usize) -> Option<usize> {
-        let steps = self.steps.iter().rev().map(|(_, step)| step);
-        let below = steps.fold(Some(column), |column, step| step.source(column?))?;
+        let mut steps = self.steps.iter().rev().map(|(_, step)| step);
+        let below = steps.try_fold(column, |column, step| step.source(column))?;
         search.inputs[self.input].projection.get(below).copied()
     }
 }
