@@ -1,4 +1,4 @@
-//! Rows per second of each query, on one worker and on two.
+//! Rows per second of each query, or of those that `MILLPOND_BENCH_QUERIES` names (`T1,A1`), on one worker and on two.
 
 use anyhow::{Result, ensure};
 
@@ -41,7 +41,9 @@ fn table(input: &Input) -> Result<()> {
         "| query | workers | Millpond M rows/s | DataFusion once M rows/s | ratio | ratio by processor time |"
     );
     println!("|---|---|---|---|---|---|");
-    for query in QUERIES {
+    let wanted = std::env::var("MILLPOND_BENCH_QUERIES").unwrap_or_default();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.split(',').any(|wanted| wanted == name);
+    for query in QUERIES.iter().filter(|query| is_wanted(query.name)) {
         for workers in [1, 2] {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {

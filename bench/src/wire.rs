@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use futures::{SinkExt, pin_mut};
 use millpond_tests::{Server, ServerOptions};
 use tokio::runtime::Runtime;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 pub struct Wire {
     client: Client,
@@ -37,6 +37,16 @@ impl Wire {
             .block_on(self.client.simple_query(sql))
             .with_context(|| format!("in: {:.200}", sql))?;
         Ok(begin.elapsed().as_secs_f64())
+    }
+
+    /// The one number that a SELECT gives.
+    pub fn number(&self, select: &str) -> Result<f64> {
+        let messages = self.runtime.block_on(self.client.simple_query(select))?;
+        let value = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        value.context("no number came")?.parse().context("not a number")
     }
 
     /// Sends lines to a table, `copy` being the COPY statement.

@@ -7,7 +7,8 @@
 
 mod timeline;
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -38,10 +39,11 @@ pub(crate) struct SessionAssign {
     timelines: HashMap<RowBytes, Timeline>,
     /// Changes of the epoch that have a place in time, by key.
     incoming: HashMap<RowBytes, Vec<Arrival>>,
-    /// Ends of sessions that are not final, for a result that holds final ones only.
-    open: BTreeSet<(i64, RowBytes, i64)>,
-    /// When to forget which session.
-    forget: BTreeSet<(i64, RowBytes, i64)>,
+    /// When to look at which session, with a watermark: to let it out, and then to forget it. One that has grown meanwhile
+    /// is looked at again later, one that is not there any more no further.
+    due: BinaryHeap<Reverse<(i64, RowBytes, i64)>>,
+    /// Sessions that no row can touch any more.
+    over: Vec<(RowBytes, i64)>,
     /// What took effect since the last checkpoint.
     delta: Vec<ChangeBatch>,
     /// Bytes of an encoded row, on average of the last batch.
@@ -65,8 +67,8 @@ impl SessionAssign {
             keys,
             timelines: HashMap::new(),
             incoming: HashMap::new(),
-            open: BTreeSet::new(),
-            forget: BTreeSet::new(),
+            due: BinaryHeap::new(),
+            over: Vec::new(),
             delta: Vec::new(),
             row_bytes: 0,
             metrics: OperatorMetrics::default(),
@@ -81,7 +83,7 @@ impl SessionAssign {
         }
         let mut assigned = Vec::new();
         for (_, arrivals) in std::mem::take(&mut operator.incoming) {
-            for row in Timeline::default().apply(arrivals, None).assigned {
+            for row in Timeline::default().apply(arrivals, None, true).assigned {
                 let times = usize::try_from(row.weight).unwrap_or(0);
                 assigned.extend(std::iter::repeat_n(row, times));
             }
@@ -111,7 +113,6 @@ impl SessionAssign {
             }
         };
         let times = columns[self.spec.time].as_primitive::<TimestampMicrosecondType>();
-        let mut key = RowBytes::default();
         for row in 0..changes.num_rows() {
             let time = times.value(row);
             let placed = times.is_valid(row) && ![i64::MIN, i64::MAX].contains(&time);
@@ -121,18 +122,17 @@ impl SessionAssign {
                 self.metrics.null_event_time += weight;
                 continue;
             };
-            if let Some(keys) = &keys
-                && *key != *keys.row(row).data()
-            {
-                key = keys.row(row).data().into();
-            }
+            let key = keys.as_ref().map_or(&[][..], |keys| keys.row(row).data());
             let arrival = Arrival {
                 time,
                 gap,
                 row: rows.row(row).data().into(),
                 weight: changes.weight(row),
             };
-            self.incoming.entry(key.clone()).or_default().push(arrival);
+            match self.incoming.get_mut(key) {
+                Some(arrivals) => arrivals.push(arrival),
+                None => _ = self.incoming.insert(key.into(), vec![arrival]),
+            }
         }
         Ok(())
     }
@@ -151,9 +151,9 @@ impl SessionAssign {
     }
 
     fn apply(&mut self, key: RowBytes, arrivals: Vec<Arrival>, watermark: Option<i64>) -> Step {
-        let timeline = self.timelines.entry(key.clone()).or_default();
+        let timeline = self.timelines.entry(Arc::clone(&key)).or_default();
         let rows_before = timeline.num_rows();
-        let step = timeline.apply(arrivals, watermark);
+        let step = timeline.apply(arrivals, watermark, !self.spec.final_only);
         let rows_after = timeline.num_rows();
         if timeline.is_empty() {
             self.timelines.remove(&key);
@@ -162,58 +162,68 @@ impl SessionAssign {
         self.metrics.rows_updated += step.applied.len() as u64;
         self.metrics.rows_dropped_by_watermark += step.late;
         if self.spec.watermark {
-            for session in &step.gone {
-                self.open.remove(&(session.end, key.clone(), session.start));
-                self.forget
-                    .remove(&(session.forgotten_at(), key.clone(), session.start));
+            for session in &step.begun {
+                self.schedule(&key, session);
             }
-            self.schedule(&key, &step.come);
         }
         step
     }
 
-    fn schedule(&mut self, key: &RowBytes, sessions: &[Session]) {
-        for session in sessions {
-            self.forget
-                .insert((session.forgotten_at(), key.clone(), session.start));
-            if self.spec.final_only {
-                self.open.insert((session.end, key.clone(), session.start));
-            }
+    fn schedule(&mut self, key: &RowBytes, session: &Session) {
+        let at = self.due_at(session);
+        self.due.push(Reverse((at, Arc::clone(key), session.start)));
+    }
+
+    /// Past which watermark something is to be done about the session.
+    fn due_at(&self, session: &Session) -> i64 {
+        if self.spec.final_only && !session.emitted {
+            session.end
+        } else {
+            session.forgotten_at()
         }
     }
 
-    /// The sessions that have become final, for a result that holds no others.
+    /// The sessions that have become final, for a result that holds no others. Those that no row can touch any more are
+    /// noted.
     fn close(&mut self, watermark: i64) -> Vec<Assigned> {
         let mut assigned = Vec::new();
-        while let Some((end, key, start)) = self.open.first().cloned() {
-            if end >= watermark {
-                break;
-            }
-            self.open.pop_first();
-            let timeline = &self.timelines[&key];
-            if let Some(session) = timeline.session(start) {
+        while let Some(Reverse((at, ..))) = self.due.peek()
+            && *at < watermark
+            && let Some(Reverse((_, key, start))) = self.due.pop()
+        {
+            let Some(timeline) = self.timelines.get_mut(&key) else {
+                continue;
+            };
+            let Some(session) = timeline.session(start) else {
+                continue;
+            };
+            let lets_out = self.spec.final_only && !session.emitted && session.end < watermark;
+            session.emitted |= lets_out;
+            let session = *session;
+            if lets_out {
                 assigned.extend(timeline.rows_of(&session).map(|(row, weight)| Assigned {
-                    row: row.clone(),
+                    row: Arc::clone(row),
                     start,
-                    end,
+                    end: session.end,
                     weight,
                 }));
+            }
+            if self.due_at(&session) < watermark {
+                self.over.push((key, start));
+            } else {
+                self.schedule(&key, &session);
             }
         }
         assigned
     }
 
     /// Drops what no row can touch any more.
-    fn forget(&mut self, watermark: i64) {
-        while let Some((at, key, start)) = self.forget.first().cloned() {
-            if at >= watermark {
-                break;
-            }
-            self.forget.pop_first();
+    fn forget(&mut self) {
+        for (key, start) in std::mem::take(&mut self.over) {
             let Some(timeline) = self.timelines.get_mut(&key) else {
                 continue;
             };
-            if let Some(session) = timeline.session(start) {
+            if let Some(session) = timeline.session(start).copied() {
                 let removed = timeline.forget(&session);
                 self.metrics.rows_removed += removed;
                 self.metrics.rows_total -= removed;
@@ -266,16 +276,11 @@ impl Operator for SessionAssign {
 
     fn seal(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
         let watermark = self.watermark(context);
-        let mut assigned = match watermark {
-            Some(watermark) if self.spec.final_only => self.close(watermark),
-            _ => Vec::new(),
-        };
+        let mut assigned = watermark.map_or_else(Vec::new, |watermark| self.close(watermark));
         let (mut applied, mut late) = (Vec::new(), Vec::new());
         for (key, arrivals) in std::mem::take(&mut self.incoming) {
             let step = self.apply(key, arrivals, watermark);
-            if !self.spec.final_only {
-                assigned.extend(step.assigned);
-            }
+            assigned.extend(step.assigned);
             applied.extend(step.applied);
             late.extend(step.late_rows);
         }
@@ -287,9 +292,7 @@ impl Operator for SessionAssign {
             let applied = applied.iter().map(|arrival| (&arrival.row, arrival.weight));
             self.delta.push(self.input_rows(applied)?);
         }
-        if let Some(watermark) = watermark {
-            self.forget(watermark);
-        }
+        self.forget();
         if !assigned.is_empty() {
             output.send(self.output(&assigned)?);
         }
@@ -298,11 +301,14 @@ impl Operator for SessionAssign {
 
     fn checkpoint(&mut self, full: bool) -> Result<Vec<StateBatch>> {
         let delta = std::mem::take(&mut self.delta);
-        let changes = if full {
-            let rows = self.timelines.values().flat_map(Timeline::rows);
-            Some(self.input_rows(rows)?)
-        } else {
-            consolidate(&delta)?
+        let changes = match delta.as_slice() {
+            _ if full => {
+                let rows = self.timelines.values().flat_map(Timeline::rows);
+                Some(self.input_rows(rows)?)
+            }
+            // The rows of one epoch are summed already.
+            [one] => Some(one.clone()),
+            several => consolidate(several)?,
         };
         Ok(StateBatch::of_input(changes, full))
     }
@@ -325,21 +331,21 @@ impl Operator for SessionAssign {
         for (key, timeline) in &mut self.timelines {
             timeline.rebuild();
             rows_total += timeline.num_rows() as u64;
-            sessions.extend(timeline.sessions().map(|session| (key.clone(), *session)));
+            for session in timeline.sessions() {
+                // What was final by the last epoch has come out.
+                session.emitted = self.spec.final_only && session.is_final(watermark);
+                sessions.push((Arc::clone(key), *session));
+            }
         }
         self.metrics.rows_total = rows_total;
         if self.spec.watermark {
-            for (key, session) in sessions {
-                // What was final by the last epoch has come out.
-                let emitted = session.is_final(watermark);
-                self.schedule(&key, &[session]);
-                if emitted {
-                    self.open.remove(&(session.end, key, session.start));
-                }
-            }
+            sessions
+                .iter()
+                .for_each(|(key, session)| self.schedule(key, session));
         }
         if let Some(watermark) = watermark {
-            self.forget(watermark);
+            self.close(watermark);
+            self.forget();
         }
         Ok(())
     }

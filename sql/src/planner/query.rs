@@ -100,6 +100,7 @@ pub fn plan_over(
         let plan = set_operation::count_rows(plan, &provider.aggregate("count")?)?;
         let plan = subquery::select_values(plan)?;
         let plan = subquery::single_row::guard(plan, purpose, &provider)?;
+        let plan = subquery::outer_condition::compare_column(plan)?;
         let (plan, parameters) = parameters::resolve(plan, &declared, named)?;
         castable::check(&plan)?;
         let plan = alternatives::settle(plan)?;

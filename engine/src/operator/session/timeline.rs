@@ -4,11 +4,14 @@
 //! So a session ends at the greatest t + g of its rows, and a row exactly at the end of a session joins it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
+use itertools::Itertools;
 
 /// A row as its bytes in the operator's row encoding.
-pub(super) type RowBytes = Box<[u8]>;
+pub(super) type RowBytes = Arc<[u8]>;
 
 /// A change that has a place in time.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +37,8 @@ pub(super) struct Session {
     pub end: i64,
     /// The greatest gap among its rows.
     pub gap: i64,
+    /// Its rows have come out as final. No other rows join it from then on.
+    pub emitted: bool,
 }
 
 impl Session {
@@ -60,11 +65,12 @@ pub(super) struct Assigned {
 /// What a step changed.
 #[derive(Debug, Default)]
 pub(super) struct Step {
+    /// What comes out and goes away, if that was asked for.
     pub assigned: Vec<Assigned>,
     /// Arrivals that took effect, with the weight that did.
     pub applied: Vec<Arrival>,
-    pub gone: Vec<Session>,
-    pub come: Vec<Session>,
+    /// Sessions that begin where none began before.
+    pub begun: Vec<Session>,
     pub late: u64,
     /// The arrivals that are late.
     pub late_rows: Vec<Arrival>,
@@ -88,12 +94,12 @@ impl Timeline {
         self.rows.is_empty()
     }
 
-    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.values()
+    pub fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.sessions.values_mut()
     }
 
-    pub fn session(&self, start: i64) -> Option<Session> {
-        self.sessions.get(&start).copied()
+    pub fn session(&mut self, start: i64) -> Option<&mut Session> {
+        self.sessions.get_mut(&start)
     }
 
     /// The rows of a session, each as often as it stands there.
@@ -125,7 +131,7 @@ impl Timeline {
 
     /// Finds all sessions anew from the rows.
     pub fn rebuild(&mut self) {
-        self.sessions = sweep(self.rows.iter().map(|((time, _), held)| (*time, held.gap)))
+        self.sessions = sweep(self.rows.iter().map(|((time, _), held)| alone(*time, held.gap)))
             .into_iter()
             .map(|session| (session.start, session))
             .collect();
@@ -133,40 +139,57 @@ impl Timeline {
 
     /// Adds the change as far as the row is there to be taken away; returns the weight that took effect.
     fn add(&mut self, arrival: &Arrival) -> i64 {
-        let key = (arrival.time, arrival.row.clone());
-        let before = self.rows.get(&key).map_or(0, |held| held.weight);
-        let after = (before + arrival.weight).max(0);
-        if after == 0 {
-            self.rows.remove(&key);
-        } else {
-            let held = Held {
-                weight: after,
-                gap: arrival.gap,
-            };
-            self.rows.insert(key, held);
+        let held = |weight| Held {
+            weight,
+            gap: arrival.gap,
+        };
+        match self.rows.entry((arrival.time, Arc::clone(&arrival.row))) {
+            Entry::Vacant(vacant) if arrival.weight > 0 => {
+                vacant.insert(held(arrival.weight));
+                arrival.weight
+            }
+            Entry::Vacant(_) => 0,
+            Entry::Occupied(mut occupied) => {
+                let before = occupied.get().weight;
+                let after = (before + arrival.weight).max(0);
+                if after == 0 {
+                    occupied.remove();
+                } else {
+                    occupied.insert(held(after));
+                }
+                after - before
+            }
         }
-        after - before
     }
 
     /// Applies all changes of an epoch. A row is late when it touches a final session, or when it alone would be one and is
-    /// not inside an open session: further back it could touch sessions that are forgotten already.
-    pub fn apply(&mut self, arrivals: Vec<Arrival>, watermark: Option<i64>) -> Step {
+    /// not inside an open session: further back it could touch sessions that are forgotten already. With `compare`, the
+    /// step tells how the rows' sessions changed, at a cost of all rows of the sessions.
+    pub fn apply(&mut self, arrivals: Vec<Arrival>, watermark: Option<i64>, compare: bool) -> Step {
         let mut step = Step::default();
-        let mut touched: BTreeMap<i64, Session> = BTreeMap::new();
+        let mut touched: Vec<Session> = Vec::new();
         let mut accepted = Vec::with_capacity(arrivals.len());
         for arrival in net(arrivals) {
-            let sessions: Vec<Session> = self.touching(arrival.time, arrival.reach()).copied().collect();
+            let first = touched.len();
+            touched.extend(self.touching(arrival.time, arrival.reach()));
+            let sessions = &touched[first..];
             let is_inside = sessions.iter().any(|session| session.start <= arrival.time);
             let is_over = watermark.is_some_and(|watermark| arrival.reach() < watermark);
             if sessions.iter().any(|session| session.is_final(watermark)) || is_over && !is_inside {
+                touched.truncate(first);
                 step.late += arrival.weight.unsigned_abs();
                 step.late_rows.push(arrival);
                 continue;
             }
-            touched.extend(sessions.into_iter().map(|session| (session.start, session)));
             accepted.push(arrival);
         }
-        let before = self.assignments(touched.values());
+        touched.sort_unstable_by_key(|session| session.start);
+        touched.dedup_by_key(|session| session.start);
+        let before = if compare {
+            self.assignments(touched.iter())
+        } else {
+            HashMap::new()
+        };
         for arrival in accepted {
             let weight = self.add(&arrival);
             if weight != 0 {
@@ -174,8 +197,8 @@ impl Timeline {
             }
         }
         let come = self.sessions_around(&touched, &step.applied);
-        for start in touched.keys() {
-            self.sessions.remove(start);
+        for session in &touched {
+            self.sessions.remove(&session.start);
         }
         let (closed, come): (Vec<_>, Vec<_>) =
             come.into_iter().partition(|session| session.is_final(watermark));
@@ -185,9 +208,12 @@ impl Timeline {
         for session in &come {
             self.sessions.insert(session.start, *session);
         }
-        step.assigned = difference(before, self.assignments(come.iter()));
-        step.gone = touched.into_values().collect();
-        step.come = come;
+        if compare {
+            step.assigned = difference(before, self.assignments(come.iter()));
+        }
+        step.begun = come;
+        step.begun
+            .retain(|session| touched.binary_search_by_key(&session.start, |t| t.start).is_err());
         step
     }
 
@@ -207,19 +233,20 @@ impl Timeline {
         });
     }
 
-    /// The sessions that the rows of `touched` and the new ones form now.
-    fn sessions_around(&self, touched: &BTreeMap<i64, Session>, applied: &[Arrival]) -> Vec<Session> {
-        let mut rows: BTreeMap<(i64, &RowBytes), i64> = BTreeMap::new();
-        for session in touched.values() {
-            rows.extend(
-                self.range(session)
-                    .map(|((time, row), held)| ((*time, row), held.gap)),
-            );
+    /// The sessions that the rows of `touched` and the new ones form now. Both are in order of time.
+    fn sessions_around(&self, touched: &[Session], applied: &[Arrival]) -> Vec<Session> {
+        let new = { applied.iter() }
+            .filter(|arrival| arrival.weight > 0)
+            .map(|arrival| alone(arrival.time, arrival.gap));
+        if applied.iter().all(|arrival| arrival.weight > 0) {
+            // Nothing falls apart.
+            return sweep(new.merge_by(touched.iter().copied(), |a, b| a.start <= b.start));
         }
-        for arrival in applied.iter().filter(|arrival| arrival.weight > 0) {
-            rows.insert((arrival.time, &arrival.row), arrival.gap);
-        }
-        sweep(rows.into_iter().map(|((time, _), gap)| (time, gap)))
+        let held = touched.iter().flat_map(|session| {
+            self.range(session)
+                .map(|((time, _), held)| alone(*time, held.gap))
+        });
+        sweep(new.merge_by(held, |a, b| a.start <= b.start))
     }
 
     fn assignments<'a>(
@@ -255,42 +282,40 @@ impl Timeline {
     }
 }
 
-/// One arrival per row: within an epoch a row may be taken away before it is added.
-fn net(arrivals: Vec<Arrival>) -> Vec<Arrival> {
-    if let [_] = arrivals.as_slice() {
-        return arrivals;
-    }
-    let mut net: BTreeMap<(i64, RowBytes), (i64, i64)> = BTreeMap::new();
-    for arrival in arrivals {
-        let sum = net.entry((arrival.time, arrival.row)).or_insert((arrival.gap, 0));
-        sum.1 += arrival.weight;
-    }
-    net.into_iter()
-        .filter(|(_, (_, weight))| *weight != 0)
-        .map(|((time, row), (gap, weight))| Arrival {
-            time,
-            gap,
-            row,
-            weight,
-        })
-        .collect()
+/// One arrival per row, in order of time: within an epoch a row may be taken away before it is added.
+fn net(mut arrivals: Vec<Arrival>) -> Vec<Arrival> {
+    arrivals.sort_unstable_by(|a, b| (a.time, &a.row).cmp(&(b.time, &b.row)));
+    arrivals.dedup_by(|next, kept| {
+        let same = (next.time, &next.row) == (kept.time, &kept.row);
+        if same {
+            kept.weight += next.weight;
+        }
+        same
+    });
+    arrivals.retain(|arrival| arrival.weight != 0);
+    arrivals
 }
 
-/// Sessions of rows that come in order of time, as time and gap.
-fn sweep(rows: impl Iterator<Item = (i64, i64)>) -> Vec<Session> {
+/// The session of one row.
+fn alone(time: i64, gap: i64) -> Session {
+    Session {
+        start: time,
+        end: time.saturating_add(gap),
+        gap,
+        emitted: false,
+    }
+}
+
+/// The sessions that such pieces form, which come in order of time.
+fn sweep(pieces: impl Iterator<Item = Session>) -> Vec<Session> {
     let mut sessions: Vec<Session> = Vec::new();
-    for (time, gap) in rows {
-        let end = time.saturating_add(gap);
+    for piece in pieces {
         match sessions.last_mut() {
-            Some(last) if time <= last.end => {
-                last.end = last.end.max(end);
-                last.gap = last.gap.max(gap);
+            Some(last) if piece.start <= last.end => {
+                last.end = last.end.max(piece.end);
+                last.gap = last.gap.max(piece.gap);
             }
-            _ => sessions.push(Session {
-                start: time,
-                end,
-                gap,
-            }),
+            _ => sessions.push(piece),
         }
     }
     sessions
@@ -343,20 +368,20 @@ mod tests {
         }
     }
 
-    fn bounds(timeline: &Timeline) -> Vec<(i64, i64)> {
+    fn bounds(timeline: &mut Timeline) -> Vec<(i64, i64)> {
         timeline.sessions().map(|s| (s.start, s.end)).collect()
     }
 
     #[test]
     fn a_bridge_merges_and_its_removal_splits() {
         let mut timeline = Timeline::default();
-        timeline.apply(vec![arrival(0, 10, 1), arrival(15, 10, 1)], None);
-        assert_eq!(bounds(&timeline), [(0, 10), (15, 25)]);
-        let step = timeline.apply(vec![arrival(7, 10, 1)], None);
-        assert_eq!(bounds(&timeline), [(0, 25)]);
+        timeline.apply(vec![arrival(0, 10, 1), arrival(15, 10, 1)], None, true);
+        assert_eq!(bounds(&mut timeline), [(0, 10), (15, 25)]);
+        let step = timeline.apply(vec![arrival(7, 10, 1)], None, true);
+        assert_eq!(bounds(&mut timeline), [(0, 25)]);
         assert_eq!(step.assigned.len(), 5, "two go, three come");
-        let step = timeline.apply(vec![arrival(7, 10, -1)], None);
-        assert_eq!(bounds(&timeline), [(0, 10), (15, 25)]);
+        let step = timeline.apply(vec![arrival(7, 10, -1)], None, true);
+        assert_eq!(bounds(&mut timeline), [(0, 10), (15, 25)]);
         assert_eq!(step.assigned.iter().map(|a| a.weight).sum::<i64>(), -1);
     }
 
@@ -366,8 +391,9 @@ mod tests {
         timeline.apply(
             vec![arrival(0, 10, 1), arrival(10, 10, 1), arrival(21, 10, 1)],
             None,
+            true,
         );
-        assert_eq!(bounds(&timeline), [(0, 20), (21, 31)]);
+        assert_eq!(bounds(&mut timeline), [(0, 20), (21, 31)]);
     }
 
     #[test]
@@ -376,37 +402,38 @@ mod tests {
         timeline.apply(
             vec![arrival(0, 100, 1), arrival(10, 1, 1), arrival(90, 5, 1)],
             None,
+            true,
         );
-        assert_eq!(bounds(&timeline), [(0, 100)]);
+        assert_eq!(bounds(&mut timeline), [(0, 100)]);
     }
 
     #[test]
     fn final_sessions_take_no_rows() {
         let mut timeline = Timeline::default();
-        timeline.apply(vec![arrival(0, 10, 1)], None);
+        timeline.apply(vec![arrival(0, 10, 1)], None, true);
         // At the watermark itself a row can still join.
-        assert_eq!(timeline.apply(vec![arrival(10, 10, 1)], Some(10)).late, 0);
-        assert_eq!(bounds(&timeline), [(0, 20)]);
-        let step = timeline.apply(vec![arrival(15, 10, 1)], Some(21));
+        assert_eq!(timeline.apply(vec![arrival(10, 10, 1)], Some(10), true).late, 0);
+        assert_eq!(bounds(&mut timeline), [(0, 20)]);
+        let step = timeline.apply(vec![arrival(15, 10, 1)], Some(21), true);
         assert_eq!(
             (step.late, step.assigned.len()),
             (1, 0),
             "it would join a final session"
         );
-        let step = timeline.apply(vec![arrival(-50, 10, 1)], Some(21));
+        let step = timeline.apply(vec![arrival(-50, 10, 1)], Some(21), true);
         assert_eq!(step.late, 1, "its own session is final");
         assert_eq!(timeline.num_rows(), 2);
         // Nor does one that comes with it save such a row: further back a session may be forgotten that it touches.
-        let step = timeline.apply(vec![arrival(30, 10, 1), arrival(22, 10, 1)], Some(34));
-        assert_eq!((step.late, bounds(&timeline)), (1, vec![(0, 20), (30, 40)]));
+        let step = timeline.apply(vec![arrival(30, 10, 1), arrival(22, 10, 1)], Some(34), true);
+        assert_eq!((step.late, bounds(&mut timeline)), (1, vec![(0, 20), (30, 40)]));
         // Inside an open session it can touch no other.
-        assert_eq!(timeline.apply(vec![arrival(31, 1, 1)], Some(34)).late, 0);
+        assert_eq!(timeline.apply(vec![arrival(31, 1, 1)], Some(34), true).late, 0);
     }
 
     #[test]
     fn rows_that_are_not_there_cannot_be_taken_away() {
         let mut timeline = Timeline::default();
-        let step = timeline.apply(vec![arrival(0, 10, -3)], None);
+        let step = timeline.apply(vec![arrival(0, 10, -3)], None, true);
         assert!(step.applied.is_empty() && step.assigned.is_empty() && timeline.is_empty());
     }
 }
