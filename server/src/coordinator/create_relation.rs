@@ -54,7 +54,13 @@ impl Shared {
         if let Some(old) = replaces {
             self.apply(Edit::Dropped(old));
         }
-        start(&object)?;
+        if let Err(error) = start(&object) {
+            // It must not be started again with the server.
+            let mut transaction = self.storage.transaction();
+            transaction.delete_object(object.id.0);
+            transaction.commit()?;
+            return Err(error);
+        }
         self.apply(Edit::Created(Arc::new(object)));
         Ok(())
     }
