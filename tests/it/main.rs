@@ -7,6 +7,7 @@ mod deployment;
 mod exactly_once;
 mod file_formats;
 mod fixture;
+mod history;
 mod http;
 mod kills;
 mod late_rows;
