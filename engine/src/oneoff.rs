@@ -15,16 +15,19 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as DataFusionResult;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Optimizer;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
+use futures::{StreamExt, stream};
 use millpond_catalog::ObjectId;
 use millpond_storage::KeyRange;
 
@@ -89,7 +92,25 @@ pub async fn execute(
 ) -> DataFusionResult<SendableRecordBatchStream> {
     let state = session(options)?;
     let physical = physical(&state, plan, &relations).await?;
-    execute_stream(physical, state.task_ctx())
+    start(physical, state.task_ctx())
+}
+
+/// The rows of a UNION ALL come in the order of its queries, as users expect; the library would mix them.
+fn start(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> DataFusionResult<SendableRecordBatchStream> {
+    let inner = plan
+        .downcast_ref::<CooperativeExec>()
+        .map_or(&plan, CooperativeExec::input);
+    let Some(union) = inner.downcast_ref::<UnionExec>() else {
+        return execute_stream(plan, context);
+    };
+    let queries = { union.inputs().iter() }
+        .map(|query| start(Arc::clone(query), Arc::clone(&context)))
+        .collect::<DataFusionResult<Vec<_>>>()?;
+    let rows = stream::iter(queries).flatten();
+    Ok(Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows)))
 }
 
 /// The physical plan that [`execute`] would run, as text for EXPLAIN.

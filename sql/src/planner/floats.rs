@@ -4,7 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::function::{FloatChecked, FloatOperation};
 
@@ -28,7 +28,12 @@ fn replaced(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         ),
         Expr::ScalarFunction(function) => (
             FloatOperation::of_function(function.func.name(), function.args.len())?,
-            function.args.clone(),
+            // The library has some of them for numerics, too, with other limits.
+            function
+                .args
+                .iter()
+                .map(|value| as_double(value, schema))
+                .collect(),
         ),
         _ => return None,
     };
@@ -41,4 +46,13 @@ fn replaced(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
         (_, types) => types.iter().all(|data_type| *data_type == DataType::Float64),
     };
     fits.then(|| FloatChecked::of(operation, operands))
+}
+
+fn as_double(value: &Expr, schema: &DFSchema) -> Expr {
+    match value.get_type(schema) {
+        Ok(data_type) if data_type.is_decimal() => {
+            Expr::Cast(Cast::new(Box::new(value.clone()), DataType::Float64))
+        }
+        _ => value.clone(),
+    }
 }

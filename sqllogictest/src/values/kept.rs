@@ -33,9 +33,12 @@ fn queries() -> Vec<String> {
     let mut queries = Vec::new();
     for of_type in ORDERED {
         let column = column(of_type);
-        queries.push(format!(
-            "SELECT {column} AS v, count(*) AS n FROM t GROUP BY {column}"
-        ));
+        // Equal intervals are written in several ways.
+        let key = match of_type {
+            Type::Interval => format!("justify_interval({column})"),
+            _ => column.clone(),
+        };
+        queries.push(format!("SELECT {key} AS v, count(*) AS n FROM t GROUP BY {key}"));
         queries.push(format!(
             "SELECT k, count({column}) AS a, count(DISTINCT {column}) AS b FROM t GROUP BY k"
         ));
@@ -61,6 +64,10 @@ fn queries() -> Vec<String> {
             ));
         }
     }
+    queries.push(format!(
+        "SELECT k, sum({0}) AS a, avg({0}) AS b FROM t GROUP BY k",
+        column(Type::Interval)
+    ));
     queries.push(format!(
         "SELECT k, string_agg({}, '|' ORDER BY id) AS a FROM t GROUP BY k",
         column(Type::Text)
