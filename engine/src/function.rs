@@ -12,12 +12,14 @@
 //! | variance, var_pop, stddev, stddev_pop | real, double precision | double precision, exact before the one rounding |
 //! | min, max | real, double precision | the same, with NaN greater than any number |
 //! | mode, percentile_disc | anything with an order | the same |
+//! | window_revision, is_final | none | bigint, boolean |
 //!
 //! Streaming and one-off queries share the accumulators, so their results are equal to the last bit. `count`, and `min`
 //! and `max` of other types, are DataFusion's.
 
 mod adapter;
 mod ordered_set;
+mod revision;
 
 use std::sync::Arc;
 
@@ -30,6 +32,8 @@ use datafusion::logical_expr::{
     Accumulator as DataFusionAccumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature,
     Volatility,
 };
+
+pub(crate) use revision::Told;
 
 use crate::function::adapter::{ForGroups, ForOneGroup};
 use crate::operator::accumulator::{Need, build, result_type, state_types};
@@ -64,7 +68,11 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
             .into(),
         ),
     ];
-    summing.chain(extremes).chain(ordered_set::functions()).collect()
+    summing
+        .chain(extremes)
+        .chain(ordered_set::functions())
+        .chain(revision::functions())
+        .collect()
 }
 
 /// Functions that read sums: name, other names, and what is read.

@@ -20,7 +20,7 @@ use crate::dataflow::{Distribution, Edge, NodeId, NodeKind, Properties};
 use crate::error::{Error, Result};
 use crate::logical::WindowAssign;
 use crate::lower::Lowering;
-use crate::lower::aggregate_call::{Call, call};
+use crate::lower::aggregate_call::{Call, call, tells_of_window};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
 use crate::lower::join_times;
 use crate::lower::stream::{BoundId, Stream, Time, local, physical, window_schema};
@@ -87,6 +87,17 @@ impl Lowering<'_> {
             .map(call)
             .collect::<Result<Option<Vec<_>>>>()?;
         let Some(calls) = calls else {
+            if let Some(told) = { aggregate.aggr_expr.iter() }.find(|expr| tells_of_window(expr)) {
+                return Err(Error::Unsupported {
+                    message: format!(
+                        "{told} is not for a group with an aggregate that is computed anew with each change"
+                    ),
+                    hint: Some(
+                        "Leave out aggregates other than count, sum, avg, min, max and their like."
+                            .to_owned(),
+                    ),
+                });
+            }
             let stream = self.expand_windows(stream)?;
             let keys = self.keys(&stream, &aggregate.group_expr)?;
             self.check_append(&stream, &keys, aggregate)?;
@@ -211,6 +222,12 @@ impl Lowering<'_> {
         aggregate: &Aggregate,
     ) -> Result<Stream> {
         let append_only = stream.append_only;
+        if keys.window.is_none() && calls.iter().any(Call::tells_of_window) {
+            return Err(Error::Unsupported {
+                message: "window_revision() and is_final() need a window among the group keys".to_owned(),
+                hint: Some("Group by window_start of tumble, hop or cumulate.".to_owned()),
+            });
+        }
         let mut columns = InputColumns {
             exprs: Vec::new(),
             fields: Vec::new(),
@@ -274,7 +291,7 @@ impl Lowering<'_> {
         let output_append_only =
             final_only && !revisable || (calls.is_empty() && append_only && !spec.keys.is_empty());
         let bounds: Vec<Bound> = { bound.iter() }
-            .chain(closes.iter().filter(|_| revisable))
+            .chain(closes.iter().filter(|_| spec.knows_closed()))
             .map(|bound| self.bounds.get(*bound).clone())
             .collect();
         let node = self.two_phases(node, &spec, bounds, output_append_only);
@@ -345,7 +362,7 @@ impl Lowering<'_> {
         };
         // Bounds that are only there to compute from may repeat one that is a key.
         let is_key = |i: &usize| match &spec.outputs[*i] {
-            AggregateOutput::Rows | AggregateOutput::Aggregate { .. } => false,
+            AggregateOutput::Rows | AggregateOutput::IsFinal | AggregateOutput::Aggregate { .. } => false,
             output => !spec.outputs[..*i].contains(output),
         };
         let properties = Properties {

@@ -4,7 +4,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
 use crate::error::{Error, Result};
-use crate::function::spread_reading;
+use crate::function::{Told, spread_reading};
 use crate::lower::aggregate_columns::InputColumns;
 use crate::lower::stream::Stream;
 use crate::operator::spec::{AccumulatorKind, AccumulatorSpec, AggregateOutput, Reading};
@@ -20,6 +20,8 @@ enum What {
     /// `count(*)` without a filter.
     Rows,
     Read(AccumulatorKind, Reading),
+    /// `window_revision()`, `is_final()`.
+    Told(Told),
 }
 
 /// Understands an aggregate expression of a plan; `None` for a call without an accumulator.
@@ -39,6 +41,19 @@ pub(super) fn call(expr: &Expr) -> Result<Option<Call>> {
             what,
             argument: None,
             filter,
+        }));
+    }
+    if let Some(told) = Told::by(name).filter(|_| params.args.iter().all(is_not_null_constant)) {
+        if params.distinct || filter.is_some() {
+            return Err(Error::Unsupported {
+                message: format!("{name}() has neither DISTINCT nor a filter"),
+                hint: Some("It is about the window of the group, not about its rows.".to_owned()),
+            });
+        }
+        return Ok(Some(Call {
+            what: What::Told(told),
+            argument: None,
+            filter: None,
         }));
     }
     let [argument] = params.args.as_slice() else {
@@ -68,6 +83,14 @@ pub(super) fn call(expr: &Expr) -> Result<Option<Call>> {
     }))
 }
 
+/// `window_revision()` and `is_final()`.
+pub(super) fn tells_of_window(expr: &Expr) -> bool {
+    match expr.clone().unalias() {
+        Expr::AggregateFunction(function) => Told::by(function.func.name()).is_some(),
+        _ => false,
+    }
+}
+
 fn is_not_null_constant(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if !matches!(value, ScalarValue::Null) && !value.is_null())
 }
@@ -75,6 +98,11 @@ fn is_not_null_constant(expr: &Expr) -> bool {
 impl Call {
     pub fn is_count(&self) -> bool {
         matches!(self.what, What::Read(AccumulatorKind::Count, _))
+    }
+
+    /// It is about the window of its group.
+    pub fn tells_of_window(&self) -> bool {
+        matches!(self.what, What::Told(_))
     }
 
     /// Expressions that the call reads.
@@ -89,8 +117,11 @@ impl Call {
         columns: &mut InputColumns,
         accumulators: &mut Vec<AccumulatorSpec>,
     ) -> Result<AggregateOutput> {
-        let What::Read(kind, reading) = self.what else {
-            return Ok(AggregateOutput::Rows);
+        let (kind, reading) = match self.what {
+            What::Rows => return Ok(AggregateOutput::Rows),
+            What::Told(Told::IsFinal) => return Ok(AggregateOutput::IsFinal),
+            What::Told(Told::Revision) => (AccumulatorKind::Revisions, Reading::Revisions),
+            What::Read(kind, reading) => (kind, reading),
         };
         let argument = self
             .argument

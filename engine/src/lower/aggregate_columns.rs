@@ -84,6 +84,7 @@ pub(super) fn output_columns(
             AggregateOutput::Aggregate { accumulator, reading } => {
                 result_type(&accumulators[*accumulator], *reading)?
             }
+            AggregateOutput::IsFinal => DataType::Boolean,
             _ => DataType::Int64,
         };
         if data_type != *field.data_type() {

@@ -12,6 +12,7 @@ mod extreme;
 mod float_sum;
 mod integer_sum;
 mod interval_sum;
+mod revisions;
 mod variance;
 
 use arrow::array::ArrayRef;
@@ -67,6 +68,7 @@ pub(crate) fn build(spec: &AccumulatorSpec, need: &Need) -> Result<Box<dyn Accum
     Ok(match spec.kind {
         AccumulatorKind::Count => Box::new(count::Count::default()),
         AccumulatorKind::Booleans => Box::new(booleans::Booleans::default()),
+        AccumulatorKind::Revisions => Box::new(revisions::Revisions::default()),
         AccumulatorKind::Sum => sum(&spec.data_type)?,
         AccumulatorKind::Min | AccumulatorKind::Max => extreme::build(
             &spec.data_type,
@@ -100,7 +102,7 @@ fn sum(data_type: &DataType) -> Result<Box<dyn Accumulator>> {
 pub(crate) fn state_types(spec: &AccumulatorSpec, append_only: bool) -> Vec<DataType> {
     let argument = &spec.data_type;
     match spec.kind {
-        AccumulatorKind::Count => vec![DataType::Int64],
+        AccumulatorKind::Count | AccumulatorKind::Revisions => vec![DataType::Int64],
         AccumulatorKind::Booleans => vec![DataType::Int64, DataType::Int64],
         AccumulatorKind::Sum if argument.is_floating() => vec![DataType::Binary, DataType::Int64],
         AccumulatorKind::Sum if *argument == interval_sum::TYPE => interval_sum::state_types(),
@@ -120,7 +122,7 @@ pub(crate) fn state_types(spec: &AccumulatorSpec, append_only: bool) -> Vec<Data
 /// Type of a result.
 pub(crate) fn result_type(spec: &AccumulatorSpec, reading: Reading) -> Result<DataType> {
     Ok(match reading {
-        Reading::Count => DataType::Int64,
+        Reading::Count | Reading::Revisions => DataType::Int64,
         Reading::And | Reading::Or => DataType::Boolean,
         Reading::Extreme => spec.data_type.clone(),
         Reading::Sum | Reading::Average if spec.data_type == interval_sum::TYPE => spec.data_type.clone(),

@@ -54,6 +54,14 @@ impl Groups {
         })
     }
 
+    /// The state of so many groups without rows, with a row count each.
+    fn without_rows(spec: &AggregateSpec, count: usize) -> Result<Vec<ArrayRef>> {
+        let mut groups = Groups::new(spec, &[])?;
+        groups.rows.resize(count, 0);
+        { groups.accumulators.iter_mut() }.for_each(|accumulator| accumulator.reserve(count));
+        groups.state(&(0..count).collect::<Vec<_>>())
+    }
+
     fn len(&self) -> usize {
         self.table.len()
     }

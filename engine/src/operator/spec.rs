@@ -195,12 +195,30 @@ pub struct AggregateSpec {
     pub append_only: bool,
     /// Groups come out once, when their window is final, and not before.
     pub final_only: bool,
-    /// A group that came out is kept and can change for a while, by the first bound; by the second its window is final.
+    /// A group that came out is kept and can change for a while, by the first bound; by the second its window is closed.
     pub revisable: bool,
     pub partial: SchemaRef,
     pub output: SchemaRef,
     /// A result that cannot be represented stops the query instead of being set aside.
     pub fail_on_error: bool,
+}
+
+impl AggregateSpec {
+    /// Position of the accumulator that counts revisions.
+    pub fn revisions(&self) -> Option<usize> {
+        let mut accumulators = self.accumulators.iter();
+        accumulators.position(|accumulator| accumulator.kind == AccumulatorKind::Revisions)
+    }
+
+    /// The result says whether its window is final.
+    pub fn tells_final(&self) -> bool {
+        self.outputs.contains(&AggregateOutput::IsFinal)
+    }
+
+    /// Groups of windows that are closed, but not final, matter.
+    pub fn knows_closed(&self) -> bool {
+        self.revisable || self.revisions().is_some()
+    }
 }
 
 /// The window that is part of the group key.
@@ -274,9 +292,21 @@ pub enum AccumulatorKind {
     DistinctVariance,
     /// How many are true and how many false.
     Booleans,
+    /// How often the result has changed since its window was closed.
+    Revisions,
 }
 
 impl AccumulatorSpec {
+    /// One that counts revisions.
+    pub fn revisions() -> Self {
+        Self {
+            kind: AccumulatorKind::Revisions,
+            argument: None,
+            data_type: DataType::Null,
+            filter: None,
+        }
+    }
+
     /// Everything that `wanted` would tell can be read from this accumulator.
     pub fn serves(&self, wanted: &AccumulatorSpec) -> bool {
         let counts_too = self.kind == AccumulatorKind::Sum && wanted.kind == AccumulatorKind::Count;
@@ -294,6 +324,8 @@ pub enum AggregateOutput {
     Key(usize),
     /// `count(*)`.
     Rows,
+    /// Whether the window is final.
+    IsFinal,
     Aggregate {
         accumulator: usize,
         reading: Reading,
@@ -304,6 +336,7 @@ pub enum AggregateOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reading {
     Count,
+    Revisions,
     Sum,
     Average,
     /// The least or greatest value.

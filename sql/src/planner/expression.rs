@@ -6,7 +6,9 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr,
+};
 use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, GetFieldAccess, Operator, ScalarUDF, ScalarUDFImpl, binary_expr, lit, when,
 };
@@ -18,11 +20,22 @@ use crate::function::{IntervalKey, NumericDivide, NumericMultiply, RowFunction, 
 
 use super::literal;
 
+/// Aggregates that tell of the window of a group.
+const OF_WINDOW: [&str; 2] = ["window_revision", "is_final"];
+
 /// Stands before the library's own planners.
 #[derive(Debug)]
 pub struct Operators;
 
 impl ExprPlanner for Operators {
+    /// The library takes no aggregate without an argument.
+    fn plan_aggregate(&self, mut expr: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+        if expr.args.is_empty() && OF_WINDOW.contains(&expr.func.name()) {
+            expr.args.push(lit(true));
+        }
+        Ok(PlannerResult::Original(expr))
+    }
+
     /// The vectors of system tables are counted from 0, arrays from 1.
     fn plan_field_access(
         &self,

@@ -10,13 +10,12 @@ use hashbrown::HashMap;
 use millpond_storage::ChangeBatch;
 
 use crate::error::{Error, Result};
-use crate::expression::row_as_json;
+use crate::expression::{FailurePolicy, row_as_json};
 use crate::operator::Output;
 use crate::operator::accumulator::{Failure, OUT_OF_RANGE};
-use crate::operator::aggregate::final_phase::FinalAggregate;
-use crate::operator::aggregate::timestamps;
+use crate::operator::aggregate::{Groups, timestamps};
 use crate::operator::map::record_batch;
-use crate::operator::spec::{AggregateOutput, WindowSource};
+use crate::operator::spec::{AggregateOutput, AggregateSpec, WindowSource};
 use crate::source::BadRow;
 
 /// The result rows of some groups.
@@ -27,31 +26,42 @@ pub(super) struct Results {
     failures: HashMap<usize, &'static str>,
 }
 
-impl FinalAggregate {
+/// Groups as they are shown.
+pub(super) struct Shown<'a> {
+    pub(super) spec: &'a AggregateSpec,
+    pub(super) policy: &'a FailurePolicy,
+    pub(super) groups: &'a Groups,
+    /// Columns of the groups' keys that stand before those of the query.
+    pub(super) first_key: usize,
+    /// Start of the window of a group.
+    pub(super) start: &'a dyn Fn(usize) -> i64,
+    /// Windows that end here or before are final.
+    pub(super) final_below: Option<i64>,
+}
+
+impl Shown<'_> {
     pub(super) fn results(&self, groups: &[usize]) -> Result<Results> {
         let mut failures = Vec::new();
         let mut columns = Vec::with_capacity(self.spec.outputs.len());
         let keys = self.groups.table.keys(groups)?;
-        let own_keys = &keys[usize::from(self.spec.window.is_some())..];
+        let own_keys = &keys[self.first_key..];
         let size = self.spec.window.as_ref().map_or(0, |window| window.assign.size());
+        let ends = || { groups.iter() }.map(|group| (self.start)(*group).saturating_add(size));
         for (output, field) in self.spec.outputs.iter().zip(self.spec.output.fields()) {
-            let bounds = |size: i64| {
-                let bounds = groups
-                    .iter()
-                    .map(|group| self.starts[*group].saturating_add(size))
-                    .collect();
-                timestamps(bounds, field.data_type())
-            };
             columns.push(match output {
                 AggregateOutput::WindowStart => {
-                    let starts = groups.iter().map(|group| self.start_of(self.starts[*group]));
+                    let starts = groups.iter().map(|group| self.start_of((self.start)(*group)));
                     timestamps(starts.collect(), field.data_type())
                 }
-                AggregateOutput::WindowEnd => bounds(size),
+                AggregateOutput::WindowEnd => timestamps(ends().collect(), field.data_type()),
                 AggregateOutput::Key(key) => Arc::clone(&own_keys[*key]),
                 AggregateOutput::Rows => Arc::new(Int64Array::from_iter_values(
                     groups.iter().map(|group| self.groups.rows[*group]),
                 )),
+                AggregateOutput::IsFinal => {
+                    let is_final = |end: i64| self.final_below.is_some_and(|until| end <= until);
+                    Arc::new(ends().map(|end| Some(is_final(end))).collect::<BooleanArray>())
+                }
                 AggregateOutput::Aggregate { accumulator, reading } => {
                     self.groups.accumulators[*accumulator].evaluate(*reading, groups, &mut failures)?
                 }

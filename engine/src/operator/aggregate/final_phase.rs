@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMicrosecondType};
 use millpond_storage::ChangeBatch;
@@ -16,6 +16,7 @@ use millpond_storage::ChangeBatch;
 use crate::epoch::{Epoch, OperatorContext};
 use crate::error::Result;
 use crate::expression::FailurePolicy;
+use crate::operator::aggregate::emit::{Results, Shown};
 use crate::operator::aggregate::{Groups, PartialLayout, consolidate, timestamps};
 use crate::operator::map::record_batch;
 use crate::operator::spec::{AggregateSpec, WindowSource};
@@ -33,8 +34,10 @@ pub(crate) struct FinalAggregate {
     pub(super) starts: Vec<i64>,
     /// Groups by window start, where windows become final.
     by_window: BTreeMap<i64, Vec<usize>>,
-    /// Groups of windows that end here or before have come out, where they are kept to be revised.
+    /// Windows that end here or before were closed, and have come out where they do once, before this epoch.
     emitted: Option<i64>,
+    /// Windows that end here or before are shown as final.
+    final_below: Option<i64>,
     /// Groups that have rows.
     living: usize,
     /// Partial rows of the running epoch.
@@ -73,12 +76,29 @@ impl FinalAggregate {
             starts: Vec::new(),
             by_window: BTreeMap::new(),
             emitted: None,
+            final_below: None,
             living: 0,
             incoming: Vec::new(),
             delta: Vec::new(),
             touched: Vec::new(),
             seals: 0,
             metrics: OperatorMetrics::default(),
+        })
+    }
+
+    /// The results of groups as they are now.
+    fn results(&self, groups: &[usize]) -> Result<Results> {
+        self.shown(|shown| shown.results(groups))
+    }
+
+    fn shown<T>(&self, show: impl FnOnce(&Shown<'_>) -> T) -> T {
+        show(&Shown {
+            spec: &self.spec,
+            policy: &self.policy,
+            groups: &self.groups,
+            first_key: usize::from(self.spec.window.is_some()),
+            start: &|group| self.starts.get(group).copied().unwrap_or(0),
+            final_below: self.final_below,
         })
     }
 
@@ -210,6 +230,8 @@ impl FinalAggregate {
             }
         };
         let before: Vec<usize> = touched.iter().copied().filter(was_out).collect();
+        // What is final is not here any more.
+        self.final_below = None;
         let old = match (self.spec.final_only, self.spec.revisable) {
             (true, false) => None,
             (true, true) => Some(self.results(&self.emitted(&before))?),
@@ -218,6 +240,8 @@ impl FinalAggregate {
         for located in &located {
             self.merge(located)?;
         }
+        self.count_revisions(&self.emitted(&before))?;
+        self.final_below = self.effective(context.closes());
         let after: Vec<usize> = touched
             .iter()
             .copied()
@@ -229,8 +253,22 @@ impl FinalAggregate {
                 true => self.results(&self.emitted(&after))?,
                 false => self.results(&after)?,
             };
-            self.send_changes(&old, &new, output)?;
+            self.shown(|shown| shown.send_changes(&old, &new, output))?;
         }
+        Ok(())
+    }
+
+    /// Counts one more for each of `groups`, also in what is kept on disk.
+    fn count_revisions(&mut self, groups: &[usize]) -> Result<()> {
+        let Some(position) = self.spec.revisions().filter(|_| !groups.is_empty()) else {
+            return Ok(());
+        };
+        let mut state = Groups::without_rows(&self.spec, groups.len())?;
+        let column: usize = self.groups.state_widths[..position].iter().sum();
+        state[column] = Arc::new(Int64Array::from(vec![1; groups.len()]));
+        self.groups.merge(groups, &state)?;
+        let rows = self.partial_rows(groups, state)?;
+        self.delta.push(rows);
         Ok(())
     }
 
@@ -253,12 +291,16 @@ impl FinalAggregate {
 
     /// Lets out the windows that have become final and may be revised for a while.
     fn emit(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
-        let Some(window) = self.spec.window.as_ref().filter(|_| self.spec.revisable) else {
+        let Some(window) = self.spec.window.as_ref().filter(|_| self.spec.knows_closed()) else {
             return Ok(());
         };
         let Some(until) = context.watermarks[1].closes else {
             return Ok(());
         };
+        if !self.spec.revisable {
+            self.emitted = Some(until);
+            return Ok(());
+        }
         let size = window.assign.size();
         let first = self.emitted.map(|emitted| emitted.saturating_sub(size));
         if first.is_some_and(|first| first >= until.saturating_sub(size)) {
@@ -272,7 +314,7 @@ impl FinalAggregate {
             .filter(|group| self.groups.rows[*group] > 0)
             .collect();
         let results = self.results(&closed)?;
-        self.send_results(&results, output)?;
+        self.shown(|shown| shown.send_results(&results, output))?;
         self.emitted = Some(until);
         Ok(())
     }
@@ -283,9 +325,10 @@ impl FinalAggregate {
         self.metrics.rows_removed += before.len().saturating_sub(after.len()) as u64;
     }
 
-    /// Frees the windows that the watermark has made final; they come out now if they do only once.
-    fn close(&mut self, watermark: Option<i64>, output: &mut Output) -> Result<()> {
-        let (Some(watermark), Some(window)) = (self.effective(watermark), &self.spec.window) else {
+    /// Frees the windows that the watermark has made final; they come out now if they do only once. `applied`: what was
+    /// touched in this epoch was shown as final. `emitted`: windows up to there were out before.
+    fn close(&mut self, (applied, emitted): (bool, Option<i64>), output: &mut Output) -> Result<()> {
+        let (Some(watermark), Some(window)) = (self.final_below, &self.spec.window) else {
             return Ok(());
         };
         let size = window.assign.size();
@@ -303,7 +346,19 @@ impl FinalAggregate {
             .collect();
         if self.spec.final_only && !self.spec.revisable {
             let results = self.results(&closed_living)?;
-            self.send_results(&results, output)?;
+            self.shown(|shown| shown.send_results(&results, output))?;
+        } else if self.spec.tells_final() {
+            let was_shown = |group: &usize| {
+                let end = self.starts[*group].saturating_add(size);
+                let was_out = !self.spec.revisable || emitted.is_some_and(|emitted| end <= emitted);
+                was_out && !(applied && self.touched[*group] == self.seals)
+            };
+            let shown: Vec<usize> = closed_living.iter().copied().filter(was_shown).collect();
+            self.final_below = None;
+            let old = self.results(&shown)?;
+            self.final_below = Some(watermark);
+            let new = self.results(&shown)?;
+            self.shown(|shown| shown.send_changes(&old, &new, output))?;
         }
         for group in &closed {
             self.groups.rows[*group] = 0;
@@ -341,16 +396,22 @@ impl FinalAggregate {
         let living: Vec<usize> = (0..self.groups.len())
             .filter(|group| self.groups.rows[*group] != 0)
             .collect();
-        let mut columns = self.groups.table.keys(&living)?;
+        let state = self.groups.state(&living)?;
+        self.partial_rows(&living, state)
+    }
+
+    /// Partial rows of these groups, each in one window.
+    fn partial_rows(&self, groups: &[usize], state: Vec<ArrayRef>) -> Result<RecordBatch> {
+        let mut columns = self.groups.table.keys(groups)?;
         if self.layout.window {
-            let starts = living.iter().map(|group| self.starts[*group]).collect();
+            let starts = groups.iter().map(|group| self.starts[*group]).collect();
             columns[0] = timestamps(starts, self.spec.partial.field(0).data_type());
         }
         if self.layout.windows {
-            columns.insert(1, Arc::new(arrow::array::Int32Array::from(vec![1; living.len()])));
+            columns.insert(1, Arc::new(Int32Array::from(vec![1; groups.len()])));
         }
-        columns.extend(self.groups.state(&living)?);
-        Ok(record_batch(&self.spec.partial, columns, living.len())?)
+        columns.extend(state);
+        Ok(record_batch(&self.spec.partial, columns, groups.len())?)
     }
 }
 
@@ -368,11 +429,14 @@ impl Operator for FinalAggregate {
 
     fn seal(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
         let first = self.is_global() && context.worker == 0 && context.epoch == Epoch(0);
-        if !self.incoming.is_empty() || first {
+        let applied = !self.incoming.is_empty() || first;
+        let emitted = self.emitted;
+        if applied {
             self.apply(context, output)?;
         }
+        self.final_below = self.effective(context.closes());
         self.emit(context, output)?;
-        self.close(context.closes(), output)?;
+        self.close((applied, emitted), output)?;
         self.bury()
     }
 
@@ -408,7 +472,7 @@ impl Operator for FinalAggregate {
     }
 
     fn restored(&mut self, context: &OperatorContext) -> Result<()> {
-        if self.spec.revisable {
+        if self.spec.knows_closed() {
             self.emitted = self.effective(context.watermarks[1].closes);
         }
         Ok(())
