@@ -24,6 +24,7 @@ use crate::lower::aggregate_call::{Call, call, tells_of_window};
 use crate::lower::aggregate_columns::{InputColumns, output_columns, partial_schema, state_bound};
 use crate::lower::join_times;
 use crate::lower::stream::{BoundId, Stream, Time, local, physical, window_schema};
+use crate::operator::accumulator::negated;
 use crate::operator::spec::{
     AccumulatorSpec, AggregateOutput, AggregateSpec, MapStep, OperatorSpec, WindowKey, WindowSource,
 };
@@ -273,6 +274,11 @@ impl Lowering<'_> {
             accumulator.argument = accumulator.argument.map(|column| positions[column]);
             accumulator.filter = accumulator.filter.map(|column| positions[column]);
         }
+        let overlaps = |window: &WindowKey| window.watermark && window.assign.overlaps();
+        let slides = final_only
+            && !revisable
+            && window.as_ref().is_some_and(overlaps)
+            && accumulators.iter().all(negated::can_be);
         let (outputs, output) = output_columns(&keys, &readings, &accumulators, aggregate)?;
         let partial = partial_schema(&input, window.as_ref(), &own, &accumulators, append_only);
         let spec = Arc::new(AggregateSpec {
@@ -284,6 +290,7 @@ impl Lowering<'_> {
             append_only,
             final_only,
             revisable,
+            slides,
             partial: Arc::clone(&partial),
             output: Arc::clone(&output),
             fail_on_error: self.options.fail_on_error,

@@ -12,6 +12,7 @@ mod extreme;
 mod float_sum;
 mod integer_sum;
 mod interval_sum;
+pub(crate) mod negated;
 mod revisions;
 mod variance;
 

@@ -1,12 +1,14 @@
 //! Grouping and aggregation in two phases.
 //!
 //! Before the exchange [`PartialAggregate`] sums up the epoch's rows per group, so that only one row per group travels.
-//! After it [`FinalAggregate`] keeps the groups for good and says what changed. Both hold [`Groups`]; between them, and on
+//! After it [`FinalAggregate`] keeps the groups for good and says what changed; [`SlidingAggregate`] does where windows
+//! overlap, come out once, and what is added can be taken back. All hold [`Groups`]; between them, and on
 //! disk, groups are *partial rows* (see [`AggregateSpec`]).
 
 mod emit;
 mod final_phase;
 mod partial_phase;
+mod sliding;
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
 
 pub(crate) use final_phase::FinalAggregate;
 pub(crate) use partial_phase::PartialAggregate;
+pub(crate) use sliding::SlidingAggregate;
 
 use crate::error::Result;
 use crate::operator::accumulator::{self, Accumulator, Need};

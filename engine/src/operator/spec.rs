@@ -15,7 +15,7 @@ pub use join::{JoinFilter, JoinSpec, JoinTimes, Role};
 
 use crate::error::Result;
 use crate::operator::Operator;
-use crate::operator::aggregate::{FinalAggregate, PartialAggregate};
+use crate::operator::aggregate::{FinalAggregate, PartialAggregate, SlidingAggregate};
 use crate::operator::constant::Constant;
 use crate::operator::dedup::Dedup;
 use crate::operator::join::Join;
@@ -58,6 +58,9 @@ impl OperatorSpec {
             OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone())),
             OperatorSpec::Union(schema) => Box::new(Union::new(Arc::clone(schema))),
             OperatorSpec::PartialAggregate(spec) => Box::new(PartialAggregate::new(Arc::clone(spec))?),
+            OperatorSpec::FinalAggregate(spec) if spec.slides => {
+                Box::new(SlidingAggregate::new(Arc::clone(spec), name)?)
+            }
             OperatorSpec::FinalAggregate(spec) => Box::new(FinalAggregate::new(Arc::clone(spec), name)?),
             OperatorSpec::Constant(rows) => Box::new(Constant::new(rows.clone())),
             OperatorSpec::Join(spec) => Box::new(Join::new(Arc::clone(spec), name)?),
@@ -197,6 +200,8 @@ pub struct AggregateSpec {
     pub final_only: bool,
     /// A group that came out is kept and can change for a while, by the first bound; by the second its window is closed.
     pub revisable: bool,
+    /// A window that is handed over is the one before it with what entered and without what left.
+    pub slides: bool,
     pub partial: SchemaRef,
     pub output: SchemaRef,
     /// A result that cannot be represented stops the query instead of being set aside.
@@ -425,6 +430,8 @@ impl fmt::Display for OperatorSpec {
             OperatorSpec::FinalAggregate(spec) => {
                 let emit = if spec.revisable {
                     "when the window is final, and revisions"
+                } else if spec.slides {
+                    "when the window is final, from the one before"
                 } else if spec.final_only {
                     "when the window is final"
                 } else {

@@ -26,7 +26,7 @@ map1: Map [window_start@0, k@1, count(Int64(1))@2 as n]
   columns: window_start timestamp without time zone, k integer, n bigint
   key: window_start, k
   changes: insertions only
-  aggregate0: FinalAggregate by [hop(slide = 5 s, size = 10 s) over ts, k] accumulates [rows], emits when the window is final
+  aggregate0: FinalAggregate by [hop(slide = 5 s, size = 10 s) over ts, k] accumulates [rows], emits when the window is final, from the one before
     columns: window_start timestamp without time zone, k integer, count(Int64(1)) bigint
     key: window_start, k
     changes: insertions only

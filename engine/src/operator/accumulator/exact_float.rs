@@ -95,6 +95,17 @@ impl ExactFloat {
         }
     }
 
+    /// Changes the sign.
+    pub fn negate(&mut self) {
+        let mut carry = true;
+        for limb in &mut self.limbs {
+            (*limb, carry) = (!*limb).overflowing_add(u64::from(carry));
+        }
+        self.nans = -self.nans;
+        self.positive_infinities = -self.positive_infinities;
+        self.negative_infinities = -self.negative_infinities;
+    }
+
     pub fn merge(&mut self, other: &ExactFloat) {
         let mut carry = false;
         for (target, part) in self.limbs.iter_mut().zip(other.limbs) {

@@ -109,6 +109,27 @@ impl<T> FloatSum<T> {
     }
 }
 
+/// The sum of a state with the opposite sign.
+pub(super) fn negated(sum: &[u8]) -> Result<Vec<u8>> {
+    let damaged = || Error::Bug("the state of a sum is damaged".to_owned());
+    let (fixed, rest) = sum.split_at_checked(16).ok_or_else(damaged)?;
+    let fixed = i128::from_le_bytes(fixed.try_into().map_err(|_| damaged())?);
+    if let (true, Some(negated)) = (rest.is_empty(), fixed.checked_neg()) {
+        return Ok(negated.to_le_bytes().to_vec());
+    }
+    let mut whole = match rest.is_empty() {
+        true => ExactFloat::default(),
+        false => ExactFloat::decode(rest).ok_or_else(damaged)?,
+    };
+    whole.add_integer(fixed, -FRACTION);
+    whole.negate();
+    let mut bytes = 0_i128.to_le_bytes().to_vec();
+    if !whole.is_zero() {
+        whole.encode(&mut bytes);
+    }
+    Ok(bytes)
+}
+
 /// How a sum is read in the type of the values.
 trait Float: ArrowPrimitiveType<Native: Into<f64>> {
     fn sum(sums: &FloatSum<Self>, group: usize) -> Option<Self::Native>
@@ -281,6 +302,38 @@ mod tests {
             evaluate(&[f64::INFINITY, 1.0], &[2, 1], Reading::Sum),
             (Some(f64::INFINITY), 0)
         );
+    }
+
+    #[test]
+    fn a_negated_state_takes_back_what_the_state_adds() {
+        let cases: [&[f64]; 5] = [
+            &[0.1, 2.5],
+            &[1e300, 1e-300, -7.0],
+            &[f64::NAN, 1.0],
+            &[f64::INFINITY, f64::NEG_INFINITY, 3.0],
+            &[-(2f64.powi(46)), -(2f64.powi(46))],
+        ];
+        for values in cases {
+            let mut accumulator = FloatSum::<Float64Type>::default();
+            let array: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+            accumulator.reserve(1);
+            accumulator
+                .update(&vec![0; values.len()], Some(&array), None)
+                .unwrap();
+            let state = accumulator.state(&[0]).unwrap();
+            let back = state.iter().map(crate::operator::accumulator::negated::negated);
+            let back = back.collect::<Result<Vec<_>>>().unwrap();
+            accumulator
+                .update(
+                    &[0],
+                    Some(&(Arc::new(Float64Array::from(vec![0.5])) as ArrayRef)),
+                    None,
+                )
+                .unwrap();
+            accumulator.merge(&[0], &back).unwrap();
+            let sum = accumulator.evaluate(Reading::Sum, &[0], &mut Vec::new()).unwrap();
+            assert_eq!(sum.as_primitive::<Float64Type>().value(0), 0.5, "{values:?}");
+        }
     }
 
     #[test]
