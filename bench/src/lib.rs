@@ -9,6 +9,8 @@ mod catch_up;
 mod decode;
 mod files;
 mod history;
+mod hopping;
+mod late_rows;
 mod latency;
 mod memory_source;
 mod nexmark;
@@ -43,6 +45,16 @@ const SUITES: &[Suite] = &[
         "bad_rows",
         "what it costs when one row of a hundred cannot be decoded",
         bad_rows::run,
+    ),
+    (
+        "hopping",
+        "windows that slide by less and less of their size",
+        hopping::run,
+    ),
+    (
+        "late_rows",
+        "what it costs when one row of a hundred is late",
+        late_rows::run,
     ),
     (
         "catch_up",

@@ -51,6 +51,12 @@ pub const QUERIES: &[Query] = &[
                 AS begins FROM bid)) GROUP BY bidder, session",
     },
     Query {
+        name: "D1",
+        options: "WITH (output_mode = 'append')",
+        view: "SELECT DISTINCT auction, bidder, datetime FROM bid",
+        batch: "SELECT DISTINCT auction, bidder, datetime FROM bid",
+    },
+    Query {
         name: "A1",
         options: "",
         view: "SELECT bidder, count(*) AS n, sum(price) AS total FROM bid GROUP BY bidder",
