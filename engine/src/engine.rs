@@ -287,6 +287,11 @@ impl Engine {
         }
     }
 
+    /// The watermark of a view's result, as its readers go by it.
+    pub fn watermark(&self, view: ObjectId) -> Option<i64> {
+        self.shared.timeline.watermark(view)
+    }
+
     /// Columns of a view that a watermark bounds.
     pub fn times(&self, view: ObjectId) -> Vec<ResultTime> {
         self.view(view)

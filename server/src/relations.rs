@@ -2,6 +2,7 @@
 //!
 //! The sql crate knows neither; it asks through its `Relations` port, and this is the one implementation of it.
 
+mod current_watermark;
 mod keywords;
 mod late_rows;
 mod series;
@@ -72,6 +73,7 @@ impl Relations for ServerRelations {
     }
 
     fn prepare_query(&self, plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+        let plan = current_watermark::fill(plan, &self.engine)?;
         name_casts(replace_subqueries(plan, &self.system)?, &self.system)
     }
 

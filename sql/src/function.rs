@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 mod array_compare;
+mod asof_join;
 mod choice;
 mod current_watermark;
 mod dedup_within;
@@ -34,6 +35,7 @@ mod timezone;
 mod window;
 
 pub use array_compare::ArrayCompare;
+pub use asof_join::AsofJoin;
 pub use choice::Choice;
 pub use current_watermark::CurrentWatermark;
 pub use dedup_within::DedupWithin;
@@ -61,6 +63,7 @@ pub use window::Window;
 /// All of them. The order has no meaning.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = vec![
+        Arc::new(ScalarUDF::new_from_impl(AsofJoin::default())),
         Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
         Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
         Arc::new(ScalarUDF::new_from_impl(JoinWithin::default())),

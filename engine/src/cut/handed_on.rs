@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use millpond_catalog::ObjectId;
 use millpond_storage::Cut;
 
-use super::{State, Track};
+use super::{State, Timeline, Track};
 
 /// Older ones are forgotten; who stands before them goes on with the watermark that it has.
 const KEPT: usize = 4096;
@@ -49,6 +49,13 @@ impl HandedOn {
     pub(super) fn at(&self, cut: Cut) -> Option<i64> {
         let after = self.0.partition_point(|(of, _)| *of <= cut);
         self.0.get(after.checked_sub(1)?)?.1
+    }
+}
+
+impl Timeline {
+    /// The newest watermark of a view.
+    pub(crate) fn watermark(&self, view: ObjectId) -> Option<i64> {
+        self.state.lock().handed_on(view, Cut(u64::MAX))
     }
 }
 

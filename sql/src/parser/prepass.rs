@@ -6,11 +6,13 @@
 //! - `trim(LEADING FROM x)`: the word `FROM` is taken out.
 //! - `JOIN t FOR SYSTEM_TIME AS OF s.at`: becomes the call `lookup(t, 's.at')`.
 //! - `DISTINCT ON (k) .. WITHIN WATERMARK` and `a JOIN b WITHIN INTERVAL '1 hour' ON ..`: see [`within`].
+//! - `a ASOF JOIN b MATCH_CONDITION (..) ON ..`: see [`asof`].
 //! - `(row).*`: the star becomes the quoted name `"*"`, which the parser takes after a dot.
 //! - A chain such as `a + b + c ..` makes a tree as deep as it is long without the parser noticing. Statements whose tree
 //!   would overflow the stack of a server thread later are refused here, by an estimate of the tree's depth that is never
 //!   too small. Chains of AND and OR do not count: they are balanced after parsing ([`super::balance`]).
 
+mod asof;
 mod system_time;
 mod within;
 
@@ -38,7 +40,8 @@ pub fn rewrite(tokens: Vec<TokenWithSpan>, text: &SourceText) -> Result<Vec<Toke
     refuse_deep_trees(&tokens, text)?;
     let tokens = partitions_as_keys(without_idle_words(tokens));
     let tokens = system_time::as_calls(watermarks_as_calls(tokens));
-    Ok(stars_as_names(within::as_calls(tokens)))
+    let tokens = asof::as_conditions(within::as_calls(tokens));
+    Ok(stars_as_names(tokens))
 }
 
 /// What is known of one level of parentheses.

@@ -94,6 +94,7 @@ pub fn plan_over(
         let plan = window::keep_times(plan)?;
         let plan = window::set_lookups(plan, context.relations)?;
         let plan = window::bound_joins(plan, context.relations)?;
+        let plan = window::nearest_partners(plan)?;
         let plan = window::set_watermarks(plan, context.relations)?;
         set_operation::check(&plan)?;
         let plan = set_operation::align_floats(plan)?;

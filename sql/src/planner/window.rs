@@ -26,6 +26,7 @@ use crate::suggest;
 
 use super::names::fold;
 
+mod asof;
 mod assign;
 mod dedup;
 mod delayed;
@@ -34,6 +35,7 @@ mod lookup;
 mod session;
 mod within;
 
+pub use asof::nearest_partners;
 pub use assign::assign;
 pub use dedup::keep_times;
 pub use delayed::set_watermarks;
