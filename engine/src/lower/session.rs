@@ -47,7 +47,10 @@ impl Lowering<'_> {
                 )),
             });
         }
-        let final_only = is_result;
+        // An aggregation right above waits for final sessions anyway. Handed over when they are, rows come once, and it keeps
+        // nothing.
+        let is_waited_for = self.options.output_mode == OutputMode::Append && self.aggregates_above == 1;
+        let final_only = is_result || is_waited_for && watermark;
         let schema = UserDefinedLogicalNodeCore::schema(assign);
         let spec = SessionSpec {
             input: Arc::clone(&stream.real),
@@ -83,7 +86,11 @@ impl Lowering<'_> {
         let mut times = vec![None; schema.fields().len()];
         if let (Some(end), Some(bound)) = (times.last_mut(), bound) {
             let kind = TimeKind::WindowStart { size: END_SIZE_US };
-            *end = Some(self.closed(Time { kind, bound }));
+            let time = Time { kind, bound };
+            *end = Some(match final_only {
+                true => self.bounds.released(time),
+                false => time,
+            });
         }
         Ok(Stream::of_node(node, schema, times, final_only))
     }
