@@ -39,7 +39,7 @@ CREATE SINK s FROM v FROM w
 ----
 error Syntax: syntax error at or near "FROM"
   at 22: FROM
-  detail: Expected EMIT, TRIGGER EVERY or the end of the statement.
+  detail: Expected EMIT, TRIGGER EVERY, LATE DATA TO or the end of the statement.
 
 ====
 CREATE SINK s AS SELECT FROM WHERE WITH (connector = 'x')

@@ -47,7 +47,7 @@ CREATE STREAMING VIEW v AS SELECT a FROM t EMIT SOMETIMES
 ----
 error Syntax: syntax error at or near "SOMETIMES"
   at 49: SOMETIMES
-  detail: Expected EMIT, TRIGGER EVERY or the end of the statement.
+  detail: Expected EMIT, TRIGGER EVERY, LATE DATA TO or the end of the statement.
 
 ====
 CREATE STREAMING VIEW v AS SELECT a FROM t EMIT CHANGES GRACE PERIOD INTERVAL '1 minute'

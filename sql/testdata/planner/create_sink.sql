@@ -18,7 +18,7 @@ CreateView s reads [1]
   connector file
   option path = /x
   option partition_by = k
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: true, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: true, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE SINK s WITH (connector = 'file', path = '/x', partition_by = 'k', on_error = 'fail') FROM ev
   TableScan: ev projection=[k, v, ts]
 
@@ -30,7 +30,7 @@ CreateView "S" reads [1]
   v integer
   connector console
   option path = /y
-  ViewOptions { output_mode: Update, trigger: Every(10s), fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Every(10s), fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE SINK "S" WITH (connector = 'console', path = '/y', trigger = '10 seconds') AS SELECT k, v + 1 AS v FROM ev
   Projection: ev.k, ev.v + Int32(1) AS v
     TableScan: ev projection=[k, v]
@@ -55,7 +55,7 @@ CreateView s reads [1]
   window_start timestamp without time zone not null
   n bigint not null
   connector file
-  ViewOptions { output_mode: Append, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Append, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE SINK s WITH (connector = 'file', output_mode = 'append') AS SELECT window_start, count(*) AS n FROM tumble(ev, ts, INTERVAL '1 hour') GROUP BY window_start replacing 2
   Projection: window_start, count(Int64(1)) AS count(*) AS n
     Aggregate: groupBy=[[window_start]], aggr=[[count(Int64(1))]]

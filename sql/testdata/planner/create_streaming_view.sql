@@ -19,7 +19,7 @@ CreateView v reads [1]
   k text
   count bigint not null
   total bigint
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v AS SELECT k, count(*), sum(v) AS total FROM ev WHERE v > 0 GROUP BY k
   Projection: ev.k, count(Int64(1)) AS count(*) AS count, sum(ev.v) AS total
     Aggregate: groupBy=[[ev.k]], aggr=[[count(Int64(1)), sum(CAST(ev.v AS Int64))]]
@@ -32,7 +32,7 @@ CREATE STREAMING VIEW v2 (x, y) WITH (output_mode = 'append', trigger='10 second
 CreateView v2 reads [1]
   x timestamp without time zone not null
   y bigint not null
-  ViewOptions { output_mode: Append, trigger: Every(10s), fail_on_error: true, query_name: Some("q"), no_data_epochs: false, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Append, trigger: Every(10s), fail_on_error: true, query_name: Some("q"), no_data_epochs: false, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v2 (x, y) WITH (output_mode = 'append', trigger = '10 seconds', on_error = 'fail', query_name = 'q', no_data_batches = 'false') AS SELECT window_start, count(*) FROM tumble(ev, ts, INTERVAL '5 minutes') GROUP BY window_start, window_end
   Projection: window_start AS x, count(Int64(1)) AS y
     Aggregate: groupBy=[[window_start, window_end]], aggr=[[count(Int64(1))]]
@@ -47,7 +47,7 @@ CreateView v3 reads [1]
   window record
   k text
   count bigint not null
-  ViewOptions { output_mode: Append, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Append, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v3 WITH (output_mode = 'append') AS SELECT window, k, count(*) FROM ev GROUP BY window(ts, '5 minutes'), k
   Projection: CAST(named_struct(Utf8("start"), ev.window_start, Utf8("end"), ev.window_end) AS Struct("start": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"}, "end": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"})) AS window, ev.k AS k, count(Int64(1)) AS count
     Aggregate: groupBy=[[ev.window_start, ev.window_end, ev.k]], aggr=[[count(Int64(1))]]
@@ -62,7 +62,7 @@ CreateView v4 reads [1]
   s timestamp without time zone
   e timestamp without time zone
   n bigint not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v4 AS SELECT window.start AS s, window.end AS e, count(*) AS n FROM ev GROUP BY window(ts, '10 minutes', '5 minutes', '1 minute')
   Projection: get_field(window(ev.ts,Utf8("10 minutes"),Utf8("5 minutes"),Utf8("1 minute")), Utf8("start")) AS s, get_field(window(ev.ts,Utf8("10 minutes"),Utf8("5 minutes"),Utf8("1 minute")), Utf8("end")) AS e, count(Int64(1)) AS count(*) AS n
     Projection: named_struct(Utf8("start"), ev.window_start, Utf8("end"), ev.window_end) AS window(ev.ts,Utf8("10 minutes"),Utf8("5 minutes"),Utf8("1 minute")), count(Int64(1))
@@ -81,7 +81,7 @@ CreateView v5 reads [1]
   window_start timestamp without time zone not null
   window_end timestamp without time zone not null
   window_time timestamp without time zone not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v5 AS SELECT * FROM hop(ev, ts, INTERVAL '1 minute', INTERVAL '5 minutes') w
   SubqueryAlias: w
     Projection: ev.k, ev.v, ev.ts, ev.window_start AS window_start, ev.window_end AS window_end, ev.window_end - IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 1000 }") AS window_time
@@ -96,7 +96,7 @@ CreateView v6 reads [1]
   s timestamp without time zone not null
   e timestamp without time zone not null
   count bigint not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v6 AS SELECT TUMBLE_START(ts, INTERVAL '1' MINUTE) AS s, TUMBLE_END(ts, INTERVAL '1' MINUTE) AS e, count(*) FROM ev GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)
   Projection: ev.window_start AS s, ev.window_start + IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 0, nanoseconds: 60000000000 }") AS e, count(Int64(1)) AS count
     Aggregate: groupBy=[[ev.window_start, ev.window_end]], aggr=[[count(Int64(1))]]
@@ -111,7 +111,7 @@ CreateView v7 reads [3]
   k text
   count bigint not null
   total bigint
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v7 AS SELECT * FROM v WHERE total > (SELECT 1)
   Projection: v.k, v.count, v.total
     Inner Join:  Filter: v.total > __scalar_sq_1.?column?
@@ -127,7 +127,7 @@ CreateView v8 reads [1]
   t timestamp with time zone
   d date
   k text
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v8 AS SELECT current_timestamp AS t, current_date AS d, k FROM ev
   Projection: processing_time() AS t, CAST(processing_time() AS Date32) AS d, ev.k
     TableScan: ev projection=[k]
@@ -137,7 +137,7 @@ CREATE STREAMING VIEW v9 AS SELECT unnest(string_to_array(k, ' ')) AS word FROM 
 ----
 CreateView v9 reads [1]
   word text
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v9 AS SELECT unnest(string_to_array(k, ' ')) AS word FROM ev
   Projection: __unnest_placeholder(string_to_array(ev.k,Utf8(" ")),depth=1) AS UNNEST(string_to_array(ev.k,Utf8(" "))) AS word
     Unnest: lists[__unnest_placeholder(string_to_array(ev.k,Utf8(" ")))|depth=1] structs[]
@@ -149,7 +149,7 @@ CREATE STREAMING VIEW v10 AS SELECT k FROM ev UNION ALL SELECT b FROM t
 ----
 CreateView v10 reads [1, 2]
   k text
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v10 AS SELECT k FROM ev UNION ALL SELECT b FROM t
   Union
     TableScan: ev projection=[k]
@@ -205,7 +205,7 @@ CREATE STREAMING VIEW whole WITH (outputmode = 'complete') AS SELECT k, count(*)
 CreateView whole reads [1]
   k text
   n bigint not null
-  ViewOptions { output_mode: Complete, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Complete, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW whole WITH (output_mode = 'complete') AS SELECT k, count(*) AS n FROM ev GROUP BY k ORDER BY n DESC LIMIT 3
   Limit: skip=0, fetch=3
     Sort: n DESC NULLS FIRST
@@ -238,7 +238,7 @@ CREATE STREAMING VIEW single WITH (trigger = 'once') AS SELECT k FROM ev
 ----
 CreateView single reads [1]
   k text
-  ViewOptions { output_mode: Update, trigger: Once, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Once, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW single WITH (trigger = 'once') AS SELECT k FROM ev
   TableScan: ev projection=[k]
 notice: trigger 'once' is deprecated
@@ -340,7 +340,7 @@ CreateView sessions reads [1]
   k text
   window_start timestamp without time zone not null
   n bigint not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW sessions AS SELECT k, window_start, count(*) AS n FROM session(ev, ts, INTERVAL '1 minute') GROUP BY k, window_start, window_end
   Projection: ev.k, window_start, count(Int64(1)) AS count(*) AS n
     Aggregate: groupBy=[[ev.k, window_start, window_end]], aggr=[[count(Int64(1))]]
@@ -392,7 +392,7 @@ CREATE OR REPLACE STREAMING VIEW v2 AS SELECT k FROM ev
 ----
 CreateView v2 reads [1]
   k text
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v2 AS SELECT k FROM ev replacing 4
   TableScan: ev projection=[k]
 

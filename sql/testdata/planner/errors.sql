@@ -148,6 +148,7 @@ SELECT a FROM t UNION SELECT ts FROM t
 ----
 error TypeMismatch: UNION types integer and timestamp without time zone cannot be matched
   at 30: ts
+  hint: Cast one of them to the type of the other.
 
 ====
 SELECT 'x'::int
@@ -213,7 +214,8 @@ error Syntax: SELECT * with no tables specified is not valid
 ====
 SELECT a FROM t WHERE c LIKE 5
 ----
-error TypeMismatch: there isn't a common type to coerce Utf8 and Int64 in LIKE expression
+error UndefinedFunction: operator does not exist: text ~~ integer
+  hint: You might need to add explicit type casts.
 
 ====
 SELECT $x

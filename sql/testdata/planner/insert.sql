@@ -18,7 +18,7 @@ CreateRelation r reads []
   CREATE SOURCE r (timestamp timestamp without time zone NOT NULL, value bigint NOT NULL) WITH (connector = 'rate')
 CreateView w reads [1]
   a integer not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW w AS SELECT a FROM t
   TableScan: t projection=[a]
 

@@ -370,7 +370,7 @@ CreateRelation ev reads []
 CreateView wv reads [2]
   window record
   count bigint not null
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW wv AS SELECT window, count(*) FROM ev GROUP BY window(ts, '1 minute')
   Projection: CAST(named_struct(Utf8("start"), ev.window_start, Utf8("end"), ev.window_end) AS Struct("start": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"}, "end": Timestamp(µs), metadata: {"millpond.sql_type": "timestamp without time zone"})) AS window, count(Int64(1)) AS count
     Aggregate: groupBy=[[ev.window_start, ev.window_end]], aggr=[[count(Int64(1))]]
@@ -385,7 +385,7 @@ Select reads [3]
       TableScan: wv
 CreateView s reads [3]
   start timestamp without time zone
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW s AS SELECT window.start FROM wv
   Projection: get_field(wv.window, Utf8("start")) AS start
     TableScan: wv projection=[window]

@@ -5,7 +5,7 @@ CreateRelation t reads []
   CREATE TABLE t (a integer)
 CreateView v reads [1]
   a integer
-  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) } }
+  ViewOptions { output_mode: Update, trigger: Default, fail_on_error: false, query_name: None, no_data_epochs: true, gather: None, watermark_policy: Min, join_mode: Default, allowed_lateness: 0ns, late_rows: LateRetention { time: Some(604800s), bytes: Some(67108864) }, late_data_to: None }
   CREATE STREAMING VIEW v AS SELECT a FROM t
   TableScan: t projection=[a]
 
