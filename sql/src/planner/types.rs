@@ -216,6 +216,11 @@ pub fn field(sql_type: &SqlType, named: bool) -> FieldRef {
     Arc::new(if told { plain } else { sql_type.field("", true) })
 }
 
+/// Other types are stored alike.
+fn is_shared(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Text | SqlType::System(SystemType::Oid))
+}
+
 /// Types for casts and typed literals inside expressions.
 #[derive(Debug)]
 pub struct Types {
@@ -227,8 +232,8 @@ impl TypePlanner for Types {
     fn plan_type_field(&self, data_type: &DataType) -> DataFusionResult<Option<FieldRef>> {
         let sql_type = sql_type(data_type).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let plain = Field::new("", sql_type.arrow(), true);
-        // `text` is told too: a cast keeps what its operand's field tells otherwise.
-        let told = !self.named || (SqlType::of(&plain) == sql_type && sql_type != SqlType::Text);
+        // These are told, too: a cast keeps what its operand's field tells otherwise.
+        let told = !self.named || (SqlType::of(&plain) == sql_type && !is_shared(&sql_type));
         Ok(Some(Arc::new(if told {
             plain
         } else {
