@@ -27,6 +27,7 @@ mod stream;
 mod temporal;
 mod unsupported;
 mod window;
+mod zone_shift;
 
 #[cfg(test)]
 mod tests;

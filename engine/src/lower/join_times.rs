@@ -7,16 +7,19 @@
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
 use crate::error::Result;
 use crate::lower::Lowering;
 use crate::lower::stream::{Stream, Time};
+use crate::lower::zone_shift;
 
 /// What the planner makes of `time - time`.
 pub(super) const TIMESTAMP_DIFFERENCE: &str = "timestamp_difference";
 /// What the planner compares in place of intervals: their nanoseconds, as a numeric.
 pub(super) const INTERVAL_LENGTH: &str = "interval_length";
+/// What the planner makes of `time AT TIME ZONE zone`.
+const AT_TIME_ZONE: &str = "timezone";
 const DAY_US: i64 = 86_400_000_000;
 /// Longer bounds are none.
 const BOUND_US_MAX: i64 = i64::MAX / 8;
@@ -94,6 +97,18 @@ impl Sum {
                     return None;
                 };
                 Sum::of(left, schema)?.plus(Sum::of(right, schema)?.negated())
+            }
+            Expr::ScalarFunction(call) if call.name() == AT_TIME_ZONE => {
+                let [zone @ Expr::Literal(..), time] = call.args.as_slice() else {
+                    return None;
+                };
+                let data_type = time.get_type(schema).ok()?;
+                let (least, most) = zone_shift::bounds(&call.func, zone, data_type)?;
+                Sum::of(time, schema)?.plus(Sum {
+                    columns: Vec::new(),
+                    least,
+                    most,
+                })
             }
             // The difference of two times, as another type of duration.
             Expr::Cast(cast) => {

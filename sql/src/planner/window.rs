@@ -31,6 +31,7 @@ mod assign;
 mod dedup;
 mod delayed;
 mod interval;
+mod local;
 mod lookup;
 mod session;
 mod within;
@@ -128,6 +129,7 @@ struct Arguments {
     offset: Option<ast::Expr>,
     gap: Option<ast::Expr>,
     key: Option<ast::Expr>,
+    zone: Option<ast::Expr>,
 }
 
 fn external(error: Error) -> DataFusionError {
@@ -212,6 +214,13 @@ impl WindowRelations {
         if !is_clock(&time) {
             check_time(&time, input.schema(), kind.name()).map_err(external)?;
         }
+        let time = match arguments.zone {
+            None => time,
+            Some(zone) => {
+                let zone = context.sql_to_expr(zone, &DFSchema::empty())?;
+                local::time_in(time, input.schema(), zone)?
+            }
+        };
         if kind == Kind::Session {
             let gap = arguments.gap.ok_or_else(|| kind.missing("a gap"))?;
             let gap = context.sql_to_expr(gap, input.schema())?;
@@ -354,6 +363,7 @@ fn sort_arguments(arguments: Vec<FunctionArg>, kind: Kind) -> Result<Arguments> 
             "offset" | "start" => &mut sorted.offset,
             "gap" => &mut sorted.gap,
             "key" | "keys" | "partition_by" => &mut sorted.key,
+            "zone" | "time_zone" | "timezone" => &mut sorted.zone,
             other => {
                 return Err(Error::new(
                     ErrorKind::UndefinedFunction,
