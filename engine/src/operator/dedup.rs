@@ -4,13 +4,11 @@
 //! result does not depend on how they arrive within it. With an event time a key is forgotten when the watermark is past
 //! the time of its first row by more than the time that duplicates may come within; rows below the watermark are late.
 
-use std::collections::BTreeMap;
+mod memory;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::TimestampMicrosecondType;
 use arrow::row::{RowConverter, RowParser, SortField};
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use millpond_storage::ChangeBatch;
 
 use crate::epoch::OperatorContext;
@@ -20,31 +18,17 @@ use crate::operator::map::record_batch;
 use crate::operator::spec::DedupSpec;
 use crate::operator::{Operator, OperatorMetrics, Output, StateBatch};
 
-type RowBytes = Box<[u8]>;
+use memory::Memory;
 
 pub(crate) struct Dedup {
     spec: DedupSpec,
     keys: RowConverter,
     rows: RowConverter,
     parser: RowParser,
-    /// The first row of each key, and its time.
-    first: HashMap<RowBytes, First>,
-    /// Keys by the time of their first row.
-    by_time: BTreeMap<i64, Vec<RowBytes>>,
-    /// Rows of the running epoch with new keys: the first of each so far.
-    incoming: HashMap<RowBytes, First>,
+    memory: Memory,
     late_below: Option<i64>,
     delta: Vec<RecordBatch>,
-    /// Bytes of an encoded row and key, on average of the last batch.
-    row_bytes: usize,
     metrics: OperatorMetrics,
-}
-
-/// Rows without a time come first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct First {
-    time: Option<i64>,
-    row: RowBytes,
 }
 
 impl Dedup {
@@ -56,98 +40,50 @@ impl Dedup {
             parser: rows.parser(),
             rows,
             spec,
-            first: HashMap::new(),
-            by_time: BTreeMap::new(),
-            incoming: HashMap::new(),
+            memory: Memory::default(),
             late_below: None,
             delta: Vec::new(),
-            row_bytes: 0,
             metrics: OperatorMetrics::default(),
         })
     }
 
-    /// Notes the rows whose keys are new.
-    fn take_in(&mut self, rows: &RecordBatch) -> Result<()> {
+    /// Notes the rows whose keys are new. With `again`, rows of a checkpoint: a key may have been forgotten and have come
+    /// again, and its last row is the one that counts.
+    fn take_in(&mut self, rows: &RecordBatch, again: bool) -> Result<()> {
         let columns = rows.columns();
         let encoded = self.rows.convert_columns(columns)?;
         let keys: Vec<_> = self.spec.keys.iter().map(|key| columns[*key].clone()).collect();
         let keys = self.keys.convert_columns(&keys)?;
-        self.row_bytes = (encoded.size() + keys.size()) / rows.num_rows().max(1);
         let times = self
             .spec
             .time
             .map(|time| columns[time].as_primitive::<TimestampMicrosecondType>());
         for row in 0..rows.num_rows() {
-            let key = keys.row(row).data();
-            if self.first.contains_key(key) {
-                self.metrics.duplicates += 1;
-                continue;
-            }
-            let first = First {
-                time: times
-                    .filter(|times| times.is_valid(row))
-                    .map(|times| times.value(row)),
-                row: encoded.row(row).data().into(),
-            };
-            match self.incoming.get_mut(key) {
-                Some(known) => {
-                    self.metrics.duplicates += 1;
-                    if first < *known {
-                        *known = first;
-                    }
-                }
-                None => {
-                    self.incoming.insert(key.into(), first);
-                }
-            }
+            let time = times
+                .filter(|times| times.is_valid(row))
+                .map(|times| times.value(row));
+            let (key, row) = (keys.row(row).data(), encoded.row(row).data());
+            self.metrics.duplicates += u64::from(!self.memory.note(key, row, time, again));
         }
         Ok(())
     }
 
-    /// Remembers the new keys; their rows.
-    fn remember(&mut self) -> Result<Option<RecordBatch>> {
-        let incoming = std::mem::take(&mut self.incoming);
-        if incoming.is_empty() {
-            return Ok(None);
-        }
-        let batch = self.decode(incoming.values())?;
-        self.metrics.rows_updated += incoming.len() as u64;
-        for (key, first) in incoming {
-            if let Some(time) = first.time {
-                self.by_time.entry(time).or_default().push(key.clone());
-            }
-            if let Entry::Vacant(place) = self.first.entry(key) {
-                place.insert(first);
-            }
-        }
-        Ok(Some(batch))
-    }
-
-    /// Forgets keys of which no duplicate can come.
-    fn forget(&mut self, watermark: Option<i64>) {
-        let Some(below) = watermark.map(|watermark| watermark.saturating_sub(self.spec.within_us)) else {
-            return;
-        };
-        while let Some(entry) = self.by_time.first_entry().filter(|entry| *entry.key() < below) {
-            let (time, keys) = entry.remove_entry();
-            for key in keys {
-                // A key that came again after it was forgotten stands under a later time.
-                if self.first.get(&key).is_some_and(|first| first.time == Some(time)) {
-                    self.first.remove(&key);
-                    self.metrics.rows_removed += 1;
-                }
-            }
-        }
-    }
-
-    fn decode<'a>(&self, rows: impl Iterator<Item = &'a First>) -> Result<RecordBatch> {
-        let rows: Vec<_> = rows.map(|first| self.parser.parse(&first.row)).collect();
+    fn decode<'a>(&self, rows: impl Iterator<Item = &'a [u8]>) -> Result<RecordBatch> {
+        let rows: Vec<_> = rows.map(|row| self.parser.parse(row)).collect();
         let length = rows.len();
         Ok(record_batch(
             &self.spec.input,
             self.rows.convert_rows(rows)?,
             length,
         )?)
+    }
+
+    /// Forgets keys of which no duplicate can come.
+    fn forget(&mut self, watermark: Option<i64>) {
+        if let Some(watermark) = watermark {
+            let below = watermark.saturating_sub(self.spec.within_us);
+            self.metrics.rows_removed += self.memory.forget(below);
+        }
     }
 
     fn without_late(&mut self, changes: ChangeBatch, output: &mut Output) -> Result<ChangeBatch> {
@@ -181,11 +117,14 @@ impl Operator for Dedup {
 
     fn push(&mut self, _port: usize, changes: ChangeBatch, output: &mut Output) -> Result<()> {
         let changes = self.without_late(changes, output)?;
-        self.take_in(changes.rows())
+        self.take_in(changes.rows(), false)
     }
 
     fn seal(&mut self, context: &OperatorContext, output: &mut Output) -> Result<()> {
-        if let Some(rows) = self.remember()? {
+        if self.memory.has_fresh() {
+            let rows = self.decode(self.memory.fresh())?;
+            self.metrics.rows_updated += rows.num_rows() as u64;
+            self.memory.settle();
             self.delta.push(rows.clone());
             output.send(ChangeBatch::insertions(rows));
         }
@@ -196,7 +135,7 @@ impl Operator for Dedup {
     fn checkpoint(&mut self, full: bool) -> Result<Vec<StateBatch>> {
         let delta = std::mem::take(&mut self.delta);
         let batches = match full {
-            true => vec![self.decode(self.first.values())?],
+            true => vec![self.decode(self.memory.rows())?],
             false => delta,
         };
         let state = |rows| StateBatch {
@@ -207,9 +146,9 @@ impl Operator for Dedup {
     }
 
     fn restore(&mut self, _context: &OperatorContext, state: StateBatch) -> Result<()> {
-        // A key may have been forgotten and have come again: its last row is the one that counts.
-        let rows = state.changes.rows();
-        self.take_in_again(rows)
+        self.take_in(state.changes.rows(), true)?;
+        self.memory.settle();
+        Ok(())
     }
 
     fn restored(&mut self, context: &OperatorContext) -> Result<()> {
@@ -219,28 +158,10 @@ impl Operator for Dedup {
     }
 
     fn metrics(&self) -> OperatorMetrics {
-        let entry = self.row_bytes + size_of::<First>() + 2 * size_of::<RowBytes>();
         OperatorMetrics {
-            rows_total: self.first.len() as u64,
-            memory_bytes: (self.first.len() * entry) as u64,
+            rows_total: self.memory.len() as u64,
+            memory_bytes: self.memory.bytes() as u64,
             ..self.metrics.clone()
         }
-    }
-}
-
-impl Dedup {
-    /// Puts back rows of a checkpoint.
-    fn take_in_again(&mut self, rows: &RecordBatch) -> Result<()> {
-        let forgotten = std::mem::take(&mut self.first);
-        self.take_in(rows)?;
-        let again = std::mem::take(&mut self.incoming);
-        self.first = forgotten;
-        for (key, first) in again {
-            if let Some(time) = first.time {
-                self.by_time.entry(time).or_default().push(key.clone());
-            }
-            self.first.insert(key, first);
-        }
-        Ok(())
     }
 }
