@@ -43,9 +43,11 @@ pub async fn run(seed: u64, first: u64, time: Duration) -> Result<Report> {
     let mut report = Report::default();
     while report.cases == 0 || begun.elapsed() < time {
         let number = first + report.cases;
-        run_case(seed, number, &mut report).await.with_context(|| {
+        let outcome = run_case(seed, number, &mut report).await;
+        outcome.with_context(|| {
             format!(
-                "case {number} failed; to repeat it: MILLPOND_SEED={seed} MILLPOND_GENERATOR_CASE={number}"
+                "case {number} failed, after {report:?}; to repeat it: MILLPOND_SEED={seed} \
+                 MILLPOND_GENERATOR_CASE={number}"
             )
         })?;
         report.cases += 1;

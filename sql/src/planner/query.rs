@@ -117,6 +117,7 @@ pub fn plan_over(
         let plan = literal::fold(plan, context.settings.time_zone())?;
         let plan = subquery::make_nullable(plan)?;
         let plan = floats::check(plan)?;
+        let plan = subquery::column_names::tell_apart(plan)?;
         let plan = subquery::membership::write_out(plan, purpose)?;
         let plan = subquery::make_nullable(plan)?;
         Ok((storable(plan)?, parameters))

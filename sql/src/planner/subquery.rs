@@ -3,12 +3,13 @@
 //! The library evaluates the cells of VALUES while it plans, where no subquery has run; so rows of VALUES with subqueries
 //! become a union of rows of SELECT.
 //!
-//! What the library gets wrong or refuses is written in other words first: [`membership`], [`outer_condition`],
+//! What the library gets wrong or refuses is written in other words first: [`column_names`], [`membership`], [`outer_condition`],
 //! [`single_row`], [`projection`].
 //!
 //! A subquery without rows is NULL, whatever its column promises. The library gives the subquery the promise of its
 //! column, and then finds a NULL where none may be.
 
+pub mod column_names;
 pub mod membership;
 pub mod nullability;
 pub mod outer_condition;
