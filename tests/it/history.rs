@@ -40,7 +40,7 @@ async fn work_after(count: i64) -> Result<Vec<Vec<Vec<Option<String>>>>> {
         &format!(
             "CREATE TABLE t (id bigint PRIMARY KEY, k bigint, v bigint);
              CREATE TABLE d (k bigint PRIMARY KEY, name text);
-             INSERT INTO t SELECT i, i / 10, 1000 + i FROM generate_series(0, {count} - 1) AS g(i);
+             INSERT INTO t SELECT i, i / 10, 1000000 + i FROM generate_series(0, {count} - 1) AS g(i);
              INSERT INTO d SELECT i, 'name ' || i FROM generate_series(0, {count} / 10 - 1) AS g(i)"
         ),
     )
