@@ -7,6 +7,7 @@ mod bad_rows;
 mod batch_query;
 mod catch_up;
 mod decode;
+mod disturbed;
 mod files;
 mod history;
 mod hopping;

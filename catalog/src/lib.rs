@@ -1,9 +1,9 @@
-//! The nouns of the product, and nothing else.
+//! The nouns of the product, and what their types mean.
 //!
 //! An [`Object`] is something a user created: a table, an insertable stream, a source or a streaming view. A
 //! [`Catalog`] is a value that holds them; it changes only by applying an [`Edit`], so that a planned statement can be
 //! logged first and applied second. Objects name what they read by [`ObjectId`], which is how drops are refused and
-//! start-up is ordered.
+//! start-up is ordered. What a type means wherever its values are computed is here, too ([`interval`]).
 //!
 //! Deliberately absent: SQL text other than the canonical `CREATE` text kept for display and restart, files, threads.
 
@@ -13,6 +13,7 @@ mod edit;
 mod error;
 mod id;
 mod index;
+pub mod interval;
 mod name;
 mod object;
 mod sql_type;

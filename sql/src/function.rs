@@ -8,17 +8,15 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 mod array_compare;
-mod asof_join;
 mod choice;
 mod current_watermark;
-mod dedup_within;
 mod extract;
 mod float_cast;
 mod float_checked;
 mod format;
 mod interval_key;
-mod join_within;
 mod json;
+mod marker;
 mod nullable;
 mod numeric;
 mod numeric_divide;
@@ -35,17 +33,15 @@ mod timezone;
 mod window;
 
 pub use array_compare::ArrayCompare;
-pub use asof_join::AsofJoin;
 pub use choice::Choice;
 pub use current_watermark::CurrentWatermark;
-pub use dedup_within::DedupWithin;
 pub use extract::Extract;
 pub use float_cast::FloatCast;
 pub use float_checked::{FloatChecked, Operation as FloatOperation};
 pub use format::Formatted;
 pub use interval_key::IntervalKey;
-pub use join_within::JoinWithin;
 pub use json::{FromJson, ToJson};
+pub use marker::Marker;
 pub use nullable::Nullable;
 pub use numeric_divide::NumericDivide;
 pub use numeric_multiply::NumericMultiply;
@@ -63,10 +59,10 @@ pub use window::Window;
 /// All of them. The order has no meaning.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = vec![
-        Arc::new(ScalarUDF::new_from_impl(AsofJoin::default())),
+        Arc::new(ScalarUDF::new_from_impl(Marker::asof_join())),
         Arc::new(ScalarUDF::new_from_impl(CurrentWatermark::default())),
-        Arc::new(ScalarUDF::new_from_impl(DedupWithin::default())),
-        Arc::new(ScalarUDF::new_from_impl(JoinWithin::default())),
+        Arc::new(ScalarUDF::new_from_impl(Marker::dedup_within())),
+        Arc::new(ScalarUDF::new_from_impl(Marker::join_within())),
         Arc::new(ScalarUDF::new_from_impl(FromJson::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericDivide::default())),
         Arc::new(ScalarUDF::new_from_impl(NumericMultiply::default())),

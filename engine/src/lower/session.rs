@@ -34,7 +34,7 @@ impl Lowering<'_> {
             self.check_not_revised("sessions")?;
         }
         let watermark = bound.is_some();
-        let is_result = self.options.output_mode == OutputMode::Append && self.aggregates_above == 0;
+        let is_result = self.is_final_here();
         if is_result && !watermark {
             let column = stream.real.field(time).name();
             return Err(Error::Unsupported {

@@ -13,7 +13,6 @@ mod float_sum;
 mod integer_sum;
 mod interval_sum;
 pub(crate) mod negated;
-mod revisions;
 mod variance;
 
 use arrow::array::ArrayRef;
@@ -67,9 +66,9 @@ pub(crate) struct Need {
 /// An empty accumulator.
 pub(crate) fn build(spec: &AccumulatorSpec, need: &Need) -> Result<Box<dyn Accumulator>> {
     Ok(match spec.kind {
-        AccumulatorKind::Count => Box::new(count::Count::default()),
+        AccumulatorKind::Count => Box::new(count::Count::of_values()),
         AccumulatorKind::Booleans => Box::new(booleans::Booleans::default()),
-        AccumulatorKind::Revisions => Box::new(revisions::Revisions::default()),
+        AccumulatorKind::Revisions => Box::new(count::Count::of_revisions()),
         AccumulatorKind::Sum => sum(&spec.data_type)?,
         AccumulatorKind::Min | AccumulatorKind::Max => extreme::build(
             &spec.data_type,
@@ -78,7 +77,7 @@ pub(crate) fn build(spec: &AccumulatorSpec, need: &Need) -> Result<Box<dyn Accum
         )?,
         AccumulatorKind::DistinctCount => Box::new(distinct::Distinct::new(
             &spec.data_type,
-            Box::new(count::Count::default()),
+            Box::new(count::Count::of_values()),
         )?),
         AccumulatorKind::DistinctSum => {
             Box::new(distinct::Distinct::new(&spec.data_type, sum(&spec.data_type)?)?)

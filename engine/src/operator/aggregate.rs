@@ -15,12 +15,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::compute::filter;
 use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
+use millpond_storage::ChangeBatch;
 
 pub(crate) use final_phase::FinalAggregate;
 pub(crate) use partial_phase::PartialAggregate;
 pub(crate) use sliding::SlidingAggregate;
 
 use crate::error::Result;
+use crate::operator::StateBatch;
 use crate::operator::accumulator::{self, Accumulator, Need};
 use crate::operator::group_table::GroupTable;
 use crate::operator::map::record_batch;
@@ -213,6 +215,24 @@ impl PartialLayout {
     fn first_key(&self) -> usize {
         usize::from(self.window) + usize::from(self.windows)
     }
+}
+
+/// The checkpoint of a second phase: what it keeps now, where that is asked for, else the partial rows that came in.
+fn checkpointed(
+    spec: &AggregateSpec,
+    mut delta: Vec<RecordBatch>,
+    full: Option<Result<RecordBatch>>,
+) -> Result<Vec<StateBatch>> {
+    let rows = match (full, delta.len()) {
+        (Some(rows), _) => rows?,
+        (None, 0) => return Ok(Vec::new()),
+        (None, 1) => delta.remove(0),
+        (None, _) => consolidate(spec, &delta)?,
+    };
+    Ok(vec![StateBatch {
+        port: 0,
+        changes: ChangeBatch::insertions(rows),
+    }])
 }
 
 /// Partial rows of equal keys merged into one.

@@ -9,8 +9,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, TableScan, lit}
 use datafusion::scalar::ScalarValue;
 use millpond_engine::engine::Engine;
 use millpond_engine::logical::RelationSource;
-
-const NAME: &str = "current_watermark";
+use millpond_sql::function::CurrentWatermark;
 
 /// Puts the watermarks in the places of the calls.
 pub fn fill(plan: LogicalPlan, engine: &Engine) -> Result<LogicalPlan> {
@@ -18,7 +17,7 @@ pub fn fill(plan: LogicalPlan, engine: &Engine) -> Result<LogicalPlan> {
         let inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
         node.map_expressions(|expr| {
             expr.transform_up(|expr| match &expr {
-                Expr::ScalarFunction(call) if call.name() == NAME => {
+                Expr::ScalarFunction(call) if call.name() == CurrentWatermark::NAME => {
                     let us = match call.args.first() {
                         Some(Expr::Column(time)) => of_column(&inputs, time, engine),
                         Some(_) => None,

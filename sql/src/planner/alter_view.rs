@@ -5,7 +5,7 @@ use millpond_catalog::{Object, ViewOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{AlterView, AlterViewAction, CreateView, Notice, Plan, PlanKind};
 use crate::settings::Settings;
-use crate::statement::{AlterAction, AlterView as Alter, EmitKind, Statement, WithOption};
+use crate::statement::{AlterAction, AlterView as Alter, EmitClause, EmitKind, Statement, WithOption};
 use crate::text::SourceText;
 
 use super::{PlanContext, canonical, create_sink, create_streaming_view, find_view, options};
@@ -70,20 +70,18 @@ fn set(
         settings: &settings,
         ..*context
     };
+    // The others are options, which are written anew.
+    let stays = |clause: &EmitClause| matches!(clause.kind, EmitKind::LateDataTo(_));
     let plan = match parsed.statement {
         Statement::CreateView(mut create) => {
             create.options = with_options(Vec::new(), &changed);
-            create
-                .emit
-                .retain(|clause| matches!(clause.kind, EmitKind::LateDataTo(_)));
+            create.emit.retain(stays);
             create_streaming_view::plan_anew(&create, &parsed.text, &context)?
         }
         Statement::CreateSink(mut create) => {
             create.options.retain(|option| !options::is_of_view(&option.key));
             create.options = with_options(create.options, &changed);
-            create
-                .emit
-                .retain(|clause| matches!(clause.kind, EmitKind::LateDataTo(_)));
+            create.emit.retain(stays);
             create_sink::plan_anew(&create, &parsed.text, &context)?
         }
         _ => return Err(broken()),

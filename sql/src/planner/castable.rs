@@ -1,43 +1,26 @@
 //! Which types a cast leads from and to, as Postgres' `pg_cast` has them. The library casts between more: a number to the
 //! text that a uuid is kept as, for one.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use millpond_catalog::SqlType;
 
 use crate::error::{Error, ErrorKind};
 
+use super::typed::{known_type, visit_expressions};
+
 /// # Errors
 /// A cast between types that have none.
 pub fn check(plan: &LogicalPlan) -> DataFusionResult<()> {
-    plan.apply_with_subqueries(|node| {
-        let schema = merge_schema(&node.inputs());
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                check_expr(expr, &schema)?;
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })
-    .map(|_| ())
+    visit_expressions(plan, check_expr)
 }
 
 fn check_expr(expr: &Expr, schema: &DFSchema) -> DataFusionResult<()> {
     let Expr::Cast(cast) = expr else { return Ok(()) };
     // What has no type yet is looked at when it is settled.
-    let Ok((_, from)) = cast.expr.to_field(schema) else {
+    let Some(from) = known_type(&cast.expr, schema) else {
         return Ok(());
-    };
-    if from.data_type().is_null() {
-        return Ok(());
-    }
-    let from = match cast.expr.as_ref() {
-        // Literals are wide until their place is known.
-        Expr::Literal(ScalarValue::Int64(Some(value)), _) if i32::try_from(*value).is_ok() => SqlType::Int4,
-        _ => SqlType::of(&from),
     };
     let to = SqlType::of(&cast.field);
     if leads(&from, &to) {

@@ -1,38 +1,37 @@
 //! Which types are compared with each other, as Postgres' operators have them. The library compares more, by casts that
 //! hide mistakes: a number with a date, a boolean with a text.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use millpond_catalog::SqlType;
 
 use crate::error::{Error, ErrorKind, Result};
 
+use super::typed::{known_type, visit_expressions};
+
 /// # Errors
 /// A comparison between types that have none.
 pub fn check(plan: &LogicalPlan) -> DataFusionResult<()> {
+    visit_expressions(plan, |expr, schema| told(check_expr(expr, schema)))?;
     plan.apply_with_subqueries(|node| {
-        let schema = merge_schema(&node.inputs());
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                check_expr(expr, &schema).map_err(|error| DataFusionError::External(Box::new(error)))?;
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })?;
         if let LogicalPlan::Join(join) = node {
             for (left, right) in &join.on {
                 let types = (
                     type_of(left, join.left.schema()),
                     type_of(right, join.right.schema()),
                 );
-                check_types(types, "=").map_err(|error| DataFusionError::External(Box::new(error)))?;
+                told(check_types(types, "="))?;
             }
         }
         Ok(TreeNodeRecursion::Continue)
     })
     .map(|_| ())
+}
+
+fn told(outcome: Result<()>) -> DataFusionResult<()> {
+    outcome.map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
 fn check_expr(expr: &Expr, schema: &DFSchema) -> Result<()> {
@@ -126,17 +125,9 @@ fn no_operator(left: &str, operator: &str, right: &str) -> Error {
 /// `None` for what takes the type of its place.
 pub fn type_of(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
     match expr {
-        Expr::Placeholder(_) => None,
-        Expr::Literal(ScalarValue::Null | ScalarValue::Utf8(_), _) => None,
-        // Literals are wide until their place is known.
-        Expr::Literal(ScalarValue::Int64(Some(value)), _) if i32::try_from(*value).is_ok() => {
-            Some(SqlType::Int4)
-        }
+        Expr::Placeholder(_) | Expr::Literal(ScalarValue::Utf8(_), _) => None,
         Expr::Alias(alias) => type_of(&alias.expr, schema),
-        expr => match expr.to_field(schema).ok()?.1 {
-            field if field.data_type().is_null() => None,
-            field => Some(SqlType::of(&field)),
-        },
+        expr => known_type(expr, schema),
     }
 }
 

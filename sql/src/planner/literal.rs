@@ -7,7 +7,7 @@
 
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction};
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::function::{FloatCast, FromText, RowFunction, ToText, row};
 use crate::text_form;
 
-use super::typed::change_expressions;
+use super::typed::{change_expressions, visit_expressions};
 
 mod array;
 mod datetime;
@@ -304,15 +304,9 @@ fn fold_expr(expr: Expr, time_zone: &str) -> DataFusionResult<Transformed<Expr>>
 
 /// Fails where an operator between integer constants overflows: the library would wrap around when it computes them.
 pub fn check_overflows(plan: &LogicalPlan) -> DataFusionResult<()> {
-    plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                check_overflow(expr).map_err(|error| DataFusionError::External(Box::new(error)))?;
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
+    visit_expressions(plan, |expr, _| {
+        check_overflow(expr).map_err(|error| DataFusionError::External(Box::new(error)))
     })
-    .map(|_| ())
 }
 
 /// Integers fail instead of wrapping around, which they do where the library computes constants.

@@ -1,11 +1,29 @@
-//! Changes to the expressions of a plan, with the types of what they read.
+//! The expressions of a plan, with the types of what they read.
 
-use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use millpond_catalog::SqlType;
+
+/// Calls `visit` with every expression of `plan` and of its subqueries.
+pub fn visit_expressions(
+    plan: &LogicalPlan,
+    mut visit: impl FnMut(&Expr, &DFSchema) -> Result<()>,
+) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                visit(expr, &schema)?;
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })
+    .map(|_| ())
+}
 
 /// Calls `change` with every expression of `plan` and of its subqueries, the innermost first. Columns keep their names.
 pub fn change_expressions(
@@ -42,4 +60,16 @@ pub fn change_node(
     } else {
         Ok(changed)
     }
+}
+
+/// The type that an expression has by itself; `None` for NULL and for what is not settled.
+pub fn known_type(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
+    // Literals are wide until their place is known.
+    if let Expr::Literal(ScalarValue::Int64(Some(value)), _) = expr
+        && i32::try_from(*value).is_ok()
+    {
+        return Some(SqlType::Int4);
+    }
+    let (_, field) = expr.to_field(schema).ok()?;
+    (!field.data_type().is_null()).then(|| SqlType::of(&field))
 }

@@ -1,4 +1,5 @@
-//! How many values are not NULL.
+//! How many values are not NULL, or how often the result of a window has changed since the window was closed. Of that, rows
+//! do not tell: the operator that keeps the groups counts, and hands on what it counted as a state.
 
 use std::sync::Arc;
 
@@ -9,9 +10,26 @@ use crate::error::Result;
 use crate::operator::accumulator::{Accumulator, Failure, for_each_valid, no_reading};
 use crate::operator::spec::Reading;
 
-#[derive(Default)]
 pub(crate) struct Count {
     counts: Vec<i64>,
+    /// What is counted, as it is read.
+    reading: Reading,
+}
+
+impl Count {
+    pub fn of_values() -> Self {
+        Self {
+            counts: Vec::new(),
+            reading: Reading::Count,
+        }
+    }
+
+    pub fn of_revisions() -> Self {
+        Self {
+            counts: Vec::new(),
+            reading: Reading::Revisions,
+        }
+    }
 }
 
 impl Accumulator for Count {
@@ -20,6 +38,9 @@ impl Accumulator for Count {
     }
 
     fn update(&mut self, groups: &[usize], values: Option<&ArrayRef>, weights: Option<&[i64]>) -> Result<()> {
+        if self.reading == Reading::Revisions {
+            return Ok(());
+        }
         let nulls = values.and_then(|values| values.logical_nulls());
         for_each_valid(groups, nulls.as_ref(), weights, |_, group, weight| {
             self.counts[group] += weight
@@ -43,10 +64,10 @@ impl Accumulator for Count {
     }
 
     fn evaluate(&self, reading: Reading, groups: &[usize], _failures: &mut Vec<Failure>) -> Result<ArrayRef> {
-        match reading {
-            Reading::Count => Ok(self.state(groups)?.remove(0)),
-            other => Err(no_reading(other)),
+        if reading != self.reading {
+            return Err(no_reading(reading));
         }
+        Ok(self.state(groups)?.remove(0))
     }
 
     fn retain(&mut self, keep: &[usize]) -> Result<()> {

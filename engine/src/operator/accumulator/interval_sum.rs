@@ -9,16 +9,14 @@ use arrow::datatypes::{
     IntervalMonthDayNanoType, IntervalUnit,
 };
 
+use millpond_catalog::interval;
+
 use crate::error::Result;
 use crate::operator::accumulator::integer_sum::fitting;
 use crate::operator::accumulator::{Accumulator, Failure, for_each_valid, no_reading};
 use crate::operator::spec::Reading;
 
 pub(crate) const TYPE: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
-
-const DAYS_PER_MONTH: f64 = 30.0;
-const SECONDS_PER_DAY: f64 = 86_400.0;
-const NANOS_PER_MICRO: i128 = 1000;
 
 /// Months, days, nanoseconds, and how many values are not NULL.
 pub(crate) fn state_types() -> Vec<DataType> {
@@ -55,24 +53,8 @@ impl Slot {
         ))
     }
 
-    /// The rules of Postgres' division of an interval by a number.
     fn average(self) -> Option<IntervalMonthDayNano> {
-        let sum = self.sum()?;
-        let count = self.count as f64;
-        let micros = |value: f64| (value * 1e6).round_ties_even() / 1e6;
-        let months = (f64::from(sum.months) / count).trunc();
-        let whole_days = (f64::from(sum.days) / count).trunc();
-        let month_rest = micros((f64::from(sum.months) / count - months) * DAYS_PER_MONTH);
-        let day_rest = f64::from(sum.days) / count - whole_days + month_rest.fract();
-        let seconds = micros(day_rest * SECONDS_PER_DAY);
-        let days = whole_days + month_rest.trunc() + (seconds / SECONDS_PER_DAY).trunc();
-        let time = (self.nanoseconds / NANOS_PER_MICRO) as f64 / count;
-        let time = (time + seconds % SECONDS_PER_DAY * 1e6).round_ties_even();
-        Some(IntervalMonthDayNano::new(
-            months as i32,
-            days as i32,
-            i64::try_from(time as i128 * NANOS_PER_MICRO).ok()?,
-        ))
+        interval::scaled(self.sum()?, |part| part / self.count as f64)
     }
 }
 

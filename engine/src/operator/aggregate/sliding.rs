@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::expression::FailurePolicy;
 use crate::operator::accumulator::negated;
 use crate::operator::aggregate::emit::Shown;
-use crate::operator::aggregate::{Groups, PartialLayout, consolidate, timestamps};
+use crate::operator::aggregate::{Groups, PartialLayout, checkpointed, consolidate, timestamps};
 use crate::operator::map::record_batch;
 use crate::operator::spec::{AggregateSpec, WindowSource};
 use crate::operator::{Operator, OperatorMetrics, Output, StateBatch};
@@ -314,17 +314,8 @@ impl Operator for SlidingAggregate {
     }
 
     fn checkpoint(&mut self, full: bool) -> Result<Vec<StateBatch>> {
-        let mut delta = std::mem::take(&mut self.delta);
-        let rows = match (full, delta.len()) {
-            (true, _) => self.full_state()?,
-            (false, 0) => return Ok(Vec::new()),
-            (false, 1) => delta.remove(0),
-            (false, _) => consolidate(&self.spec, &delta)?,
-        };
-        Ok(vec![StateBatch {
-            port: 0,
-            changes: ChangeBatch::insertions(rows),
-        }])
+        let delta = std::mem::take(&mut self.delta);
+        checkpointed(&self.spec, delta, full.then(|| self.full_state()))
     }
 
     fn restore(&mut self, context: &OperatorContext, state: StateBatch) -> Result<()> {

@@ -102,13 +102,11 @@ fn origin(field: &Field, source: &LateSource, table: &str) -> Result<Origin> {
             false => Err(other_type(name, table, &source.name)),
         };
     }
-    let told = TOLD.iter().find(|told| *told == name).copied();
-    let (origin, data_type) = match told {
-        Some("source" | "partition") => (Origin::Told(told.unwrap_or_default()), DataType::Utf8),
-        Some(told @ ("offset" | "epoch")) => (Origin::Told(told), DataType::Int64),
+    let stored = super::schema(&[]);
+    let (origin, data_type) = match TOLD.into_iter().find(|told| *told == name) {
         Some(told) => (
             Origin::Told(told),
-            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, Some("UTC".into())),
+            stored.field_with_name(told)?.data_type().clone(),
         ),
         None if name == LATENESS => (Origin::Lateness, DataType::Interval(IntervalUnit::MonthDayNano)),
         None => return Ok(Origin::Nothing),

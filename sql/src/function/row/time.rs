@@ -4,7 +4,7 @@ use arrow::datatypes::IntervalMonthDayNano;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 use datafusion::common::ScalarValue;
 use datafusion::functions::datetime;
-use millpond_catalog::SqlType;
+use millpond_catalog::{SqlType, interval};
 
 use super::{Overload, RowFunction, as_float, as_int, as_interval, as_micros, as_text};
 use crate::error::{Error, ErrorKind};
@@ -330,28 +330,9 @@ fn scale(value: IntervalMonthDayNano, factor: f64) -> Result {
     scale_by(value, |part| part * factor)
 }
 
-/// Fractions of months go down to days, those of days to time.
 fn scale_by(value: IntervalMonthDayNano, scaled: impl Fn(f64) -> f64) -> Result {
-    const SECONDS: f64 = 86_400.0;
-    let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
-    let (months, days) = (scaled(f64::from(value.months)), scaled(f64::from(value.days)));
-    let days_of_month = rounded((months - months.trunc()) * f64::from(MONTH_DAYS));
-    let mut whole_days = days.trunc() + days_of_month.trunc();
-    let mut seconds = rounded((days - days.trunc() + days_of_month - days_of_month.trunc()) * SECONDS);
-    if seconds.abs() >= SECONDS {
-        whole_days += (seconds / SECONDS).trunc();
-        seconds -= (seconds / SECONDS).trunc() * SECONDS;
-    }
-    let us = (scaled((value.nanoseconds / 1000) as f64) + seconds * 1e6).round_ties_even();
-    if [months, whole_days]
-        .iter()
-        .any(|v| v.is_nan() || v.abs() > f64::from(i32::MAX))
-        || us.is_nan()
-        || us.abs() > 9.2e15
-    {
-        return Err(overflow());
-    }
-    interval(months as i64, whole_days as i64, us as i64)
+    let scaled = interval::scaled(value, scaled).ok_or_else(overflow)?;
+    Ok(ScalarValue::IntervalMonthDayNano(Some(scaled)))
 }
 
 fn make_interval(v: &[ScalarValue]) -> Result {

@@ -7,6 +7,8 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::function::Marker;
+
 use super::{is_word, solid};
 
 /// An ASOF join; all numbers are places among the tokens.
@@ -25,7 +27,10 @@ pub fn as_conditions(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             .or(asof.condition.map(|(first, _)| first))
             .unwrap_or(asof.word)]
         .span;
-        let mut call = vec![Token::make_keyword("ON"), Token::make_word("asof_join", None)];
+        let mut call = vec![
+            Token::make_keyword("ON"),
+            Token::make_word(Marker::ASOF_JOIN, None),
+        ];
         match asof.condition {
             Some((first, last)) => {
                 let inner = tokens[first + 1..=last].iter().map(|token| token.token.clone());

@@ -6,6 +6,8 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::function::Marker;
+
 use super::{duration_end, is_word, solid};
 
 /// A `WITHIN` that was found; all numbers are places among the tokens.
@@ -30,8 +32,8 @@ pub fn as_calls(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let span = tokens[within.words.0].span;
         let tokens_end = tokens[within.words.1].span.end;
         let name = match within.place {
-            Place::Condition(_) => "join_within",
-            Place::Keys(_) => "dedup_within",
+            Place::Condition(_) => Marker::JOIN_WITHIN,
+            Place::Keys(_) => Marker::DEDUP_WITHIN,
         };
         let mut call = vec![Token::make_word(name, None), Token::LParen];
         if matches!(within.duration.first(), Some(Token::Number(..))) {

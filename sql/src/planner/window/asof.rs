@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::Error;
-use crate::function::AsofJoin;
+use crate::function::Marker;
 
 use super::external;
 
@@ -45,7 +45,7 @@ pub fn nearest_partners(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
 /// The comparison that the placeholder holds, if it is one.
 fn asof(expr: &Expr) -> Option<Option<&Expr>> {
     match expr {
-        Expr::ScalarFunction(call) if call.name() == AsofJoin::NAME => Some(call.args.first()),
+        Expr::ScalarFunction(call) if call.name() == Marker::ASOF_JOIN => Some(call.args.first()),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use datafusion::scalar::ScalarValue;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
 use crate::error::{Error, ErrorKind};
-use crate::function::DedupWithin;
+use crate::function::Marker;
 
 use super::{external, interval, members, relation_of};
 
@@ -64,7 +64,7 @@ pub fn plan(
             super::literal_us(within_us)
         }
     };
-    let call = ScalarUDF::new_from_impl(DedupWithin::default());
+    let call = ScalarUDF::new_from_impl(Marker::dedup_within());
     keys.push(Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::new(call),
         vec![within],
@@ -79,7 +79,7 @@ pub fn plan(
 /// not; what is selected is computed from those that stay.
 pub fn keep_times(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
     let is_within =
-        |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.name() == DedupWithin::NAME);
+        |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.name() == Marker::DEDUP_WITHIN);
     let keep = |node: LogicalPlan| match node {
         LogicalPlan::Distinct(Distinct::On(on)) if on.on_expr.iter().any(is_within) => {
             let input = Arc::unwrap_or_clone(on.input);

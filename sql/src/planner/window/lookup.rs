@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr};
 
 use crate::error::{Error, ErrorKind};
-use crate::function::AsofJoin;
+use crate::function::Marker;
 use crate::relations::Relations;
 
 use super::{external, is_clock, relation_of};
@@ -130,7 +130,7 @@ fn as_of_event_time(
         return Ok(Transformed::no(LogicalPlan::Join(join)));
     };
     let at_or_before = named(join.left.schema(), left).gt_eq(named(join.right.schema(), right));
-    let nearest = ScalarUDF::new_from_impl(AsofJoin::default()).call(vec![at_or_before]);
+    let nearest = ScalarUDF::new_from_impl(Marker::asof_join()).call(vec![at_or_before]);
     join.filter = Some(match join.filter {
         Some(filter) => filter.and(nearest),
         None => nearest,

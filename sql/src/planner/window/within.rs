@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, lit};
 use datafusion::scalar::ScalarValue;
 
 use crate::error::Error;
-use crate::function::JoinWithin;
+use crate::function::Marker;
 use crate::relations::Relations;
 
 use super::delayed::DelayedSource;
@@ -35,7 +35,7 @@ pub fn bound_joins(plan: LogicalPlan, relations: &dyn Relations) -> DataFusionRe
 
 fn within(expr: &Expr) -> Option<&Expr> {
     match expr {
-        Expr::ScalarFunction(call) if call.name() == JoinWithin::NAME => call.args.first(),
+        Expr::ScalarFunction(call) if call.name() == Marker::JOIN_WITHIN => call.args.first(),
         _ => None,
     }
 }
